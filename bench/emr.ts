@@ -5,7 +5,7 @@ import { type Larkspur, startLarkspur } from '../larkspur/start.ts';
 import type { Program } from '../scripts/serviceProcess.ts';
 import { connect, type Sql } from '../src/platform/db/database.ts';
 import { openServer } from '../src/platform/db/openServer.ts';
-import { openApi } from './check/api.ts';
+import { createApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
 import { memory_mb, startProcess } from './process.ts';
 import { median, type Row, report } from './report.ts';
@@ -129,7 +129,7 @@ async function measureSync(bench: Bench): Promise<Row> {
   };
   diagnostics_channel.subscribe('http.server.request.start', count);
   const start = performance.now();
-  const api = openApi(service.base_url, credentials);
+  const api = createApi(service.base_url, credentials);
   const { job_id } = await api.call('POST', '/v1/sync');
   await api.untilJob(job_id, 'finished_at');
   const seconds = (performance.now() - start) / 1000;

@@ -98,7 +98,7 @@ async function main(): Promise<void> {
     }
     if (results.some(exceeds)) process.exitCode = 1;
     if (values.only === undefined && rows >= rows_large) {
-      await writePage(results, rows.toLocaleString('en-US'), await versionOf(small.owner));
+      await writePage(results, rows.toLocaleString('en-US'), await readVersion(small.owner));
     }
   } finally {
     for (const { db, owner } of opened) {
@@ -148,7 +148,7 @@ async function claimAll(db: Database, owner: Sql, table: 'lanes' | 'deliveries')
   await owner`UPDATE ${owner(table)} SET locked_until = NULL, owner = NULL WHERE id = ANY (${ids}::uuid[])`;
 }
 
-async function versionOf(owner: Sql): Promise<string> {
+async function readVersion(owner: Sql): Promise<string> {
   const [row] = await owner<{ version: string }[]>`SELECT split_part(version(), ' ', 2) AS version`;
   return row?.version ?? '';
 }

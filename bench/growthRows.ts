@@ -50,9 +50,9 @@ export async function openInstallation(
 }
 
 async function findIds(owner: Sql): Promise<Ids | undefined> {
-  const [found] = await owner<Ids[]>`SELECT client_id, organization_id, id AS account_id FROM accounts
+  const [ids] = await owner<Ids[]>`SELECT client_id, organization_id, id AS account_id FROM accounts
     WHERE reference_id = 'ref-0'`;
-  return found;
+  return ids;
 }
 
 async function insertAll(tx: Tx, rows: number, practices: number): Promise<Ids> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { freePort } from '../scripts/freePort.ts';
 import type { Program } from '../scripts/serviceProcess.ts';
 import type { Sandbox } from '../src/surfaces/sandbox/seedSandbox.ts';
-import { openApi } from './check/api.ts';
+import { createApi } from './check/api.ts';
 import { measureRate } from './measureRate.ts';
 import { memory_mb, startProcess } from './process.ts';
 import { median, type Row, report } from './report.ts';
@@ -53,7 +53,7 @@ async function measureMemory({ pid }: Program, sandbox: Sandbox): Promise<Row> {
   const credentials = { client_id, client_secret, access_token };
   const headers = { ...credentials, 'content-type': 'application/json' };
   const { pharmacy_ehr_id: _pharmacy, patient_mrn: _mrn, ...fields } = example;
-  const api = openApi(base, credentials);
+  const api = createApi(base, credentials);
   const { patients } = await api.call('GET', '/v1/patients');
   // A different patient each time: writes for one patient run one after the other.
   const bodies = patients.map(({ mrn: patient_mrn }: { mrn: string }) =>

@@ -33,7 +33,7 @@ function filterValue({ match, columns, schema, stored, any }: Filter): string | 
 
 /** Reads the records that match, as the endpoints of the kind do. */
 export function readFiltered(
-  db: Pick<Database, 'read' | 'togetherOrAlone'>,
+  db: Pick<Database, 'read' | 'batchedOrAlone'>,
   scope: Scope,
   kind: RecordKind,
   filters: Filters,
@@ -51,13 +51,13 @@ export async function insertRecords(sql: Query, scope: Scope, kind: RecordKind, 
     WHERE table_schema = 'public' AND table_name = ${kind.name}
       AND (is_nullable = 'NO' AND column_default IS NULL OR column_name = ANY (${['ehr_id', ...filtered]}))`;
   const expressions = columns
-    .map((column) => expressionOf(sql, column, { ...scope, ...counts, filters }))
+    .map((column) => toExpression(sql, column, { ...scope, ...counts, filters }))
     .reduce((all, each) => sql`${all}, ${each}`);
   await sql`INSERT INTO ${sql(kind.name)} (${sql(columns.map(({ name }) => name))})
     SELECT ${expressions} FROM generate_series(1, ${counts.rows}::int) AS n ORDER BY n`;
 }
 
-function expressionOf(
+function toExpression(
   sql: Query,
   { name, type }: Column,
   { client_id, organization_id, rows, matching, filters }: Scope & RowCounts & { filters: readonly Filter[] },
@@ -75,7 +75,7 @@ function expressionOf(
       return sql`json_build_object('id', n)`;
   }
   const filter = filters.find(({ columns }) => columns.includes(name));
-  if (!filter) return constantOf(sql, type);
+  if (!filter) return toConstant(sql, type);
   if (filter.match === 'equals' || filter.match === 'contains') {
     const { columns } = filter;
     // Of several columns, each row matches in one.
@@ -104,7 +104,7 @@ function otherValue(sql: Query, filter: Filter, column: string): Fragment {
 }
 
 /** A value that the constraints of all tables accept. */
-function constantOf(sql: Query, type: string): Fragment {
+function toConstant(sql: Query, type: string): Fragment {
   switch (type) {
     case 'text':
       return sql`'active'`;

@@ -58,8 +58,8 @@ export function toErrorResponse(error: unknown, onUnexpected: (name: string) => 
   if (error instanceof EmrError) return errorResponse(error);
   if (!(error instanceof Error)) return internalError(onUnexpected, 'unknown');
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const known = databaseErrors[code];
-  if (known) return errorResponse(new EmrError(...known));
+  const mapped = databaseErrors[code];
+  if (mapped) return errorResponse(new EmrError(...mapped));
   const status = 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
   if (status >= 500) return internalError(onUnexpected, code || error.name);
   return { status: 400, body: { errorCode: 'BAD_REQUEST', errorText: error.message } };

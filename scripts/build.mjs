@@ -90,13 +90,13 @@ if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
 function plan() {
   const sources = source_folders.flatMap(filesBelow).filter((path) => isCode(path) || asset.test(path));
   const outputs = [
-    ...sources.filter((path) => !isDashboard(path)).flatMap(outputsOf),
+    ...sources.filter((path) => !isDashboard(path)).flatMap(listOutputs),
     `${dashboard}/main.js`,
     `${program_folder}/chartwire.js`,
     ...library_files.map(libraryPath),
     'sdk/cjs/package.json',
   ];
-  return { sources, outputs, stamp: hashOf([...configuration, ...sources]) };
+  return { sources, outputs, stamp: hashFiles([...configuration, ...sources]) };
 }
 
 /** All files in a folder, as paths relative to the repository. */
@@ -121,13 +121,13 @@ function isCode(path) {
   return /\.tsx?$/.test(path) && !path.endsWith('.test.ts') && !path.endsWith('.d.ts');
 }
 
-function outputsOf(path) {
-  if (path.startsWith('sdk/')) return libraryOutputsOf(path.replace(/^sdk\/src\/(.*)\.ts$/, '$1'));
+function listOutputs(path) {
+  if (path.startsWith('sdk/')) return listLibraryOutputs(path.replace(/^sdk\/src\/(.*)\.ts$/, '$1'));
   return asset.test(path) ? [path] : [path.replace(/\.ts$/, '.js'), path.replace(/\.ts$/, '.js.map')];
 }
 
 /** Code and types of a module of the client library, for `import` and for `require`. */
-function libraryOutputsOf(module) {
+function listLibraryOutputs(module) {
   return ['sdk', 'sdk/cjs'].flatMap((folder) => ['js', 'js.map', 'd.ts'].map((end) => `${folder}/${module}.${end}`));
 }
 
@@ -136,7 +136,7 @@ function libraryPath(path) {
 }
 
 /** Hashes contents, not modification times, which a fresh clone resets. */
-function hashOf(paths) {
+function hashFiles(paths) {
   const hash = createHash('sha256');
   for (const path of paths) {
     const content = readFileSync(join(root, path));

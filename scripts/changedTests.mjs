@@ -29,10 +29,10 @@ export function changedFiles(since = 'HEAD') {
 export function chooseTests(changed) {
   const sources = readSources();
   const times = readTimes();
-  const workOf = (test) => times[test]?.wall_ms ?? assumed_ms;
+  const estimateWork = (test) => times[test]?.wall_ms ?? assumed_ms;
   const groups = groupTests(changed, sources);
-  const close = takeWork([...groups.importing, ...groups.named].sort(byCloseness), workOf);
-  const quickest = [...groups.through].sort((a, b) => workOf(a.test) - workOf(b.test));
+  const close = takeWork([...groups.importing, ...groups.named].sort(byCloseness), estimateWork);
+  const quickest = [...groups.through].sort((a, b) => estimateWork(a.test) - estimateWork(b.test));
   const samples = close.length > 0 ? [] : quickest.slice(0, samples_max);
   const chosen = [...groups.changed, ...groups.checks, ...close, ...samples].map(({ test }) => test);
   return {
@@ -60,7 +60,7 @@ function readSources() {
   return new Map(
     files.map((path) => {
       const text = readFileSync(join(root, path), 'utf8');
-      return [path, { text, imports: importsOf(path, text) }];
+      return [path, { text, imports: listImports(path, text) }];
     }),
   );
 }
@@ -72,7 +72,7 @@ const import_patterns = [
   /\bimport\('(\.[^']+)'\)/g,
 ];
 
-function importsOf(path, text) {
+function listImports(path, text) {
   return import_patterns.flatMap((pattern) =>
     [...text.matchAll(pattern)].map(([, imported]) => join(path, '..', imported)),
   );
@@ -121,9 +121,9 @@ function isCounted(path, imported) {
 
 /** Rates how much of a changed path is in a test's: rare words count more. */
 function nameScorer(changed, tests) {
-  const words = new Map(tests.map((test) => [test, wordsOf(test)]));
+  const words = new Map(tests.map((test) => [test, splitWords(test)]));
   const rarity = (word) => Math.log(tests.length / tests.filter((test) => words.get(test).has(word)).length);
-  const wanted = changed.filter((path) => !path.startsWith('test/')).map(wordsOf);
+  const wanted = changed.filter((path) => !path.startsWith('test/')).map(splitWords);
   return (test) => {
     const shared = wanted.map((each) => [...each].filter((word) => words.get(test).has(word)));
     return Math.max(0, ...shared.map((each) => each.reduce((sum, word) => sum + rarity(word), 0)));
@@ -137,7 +137,7 @@ const general_words = new Set(
     .concat(['get', 'list', 'create', 'update', 'delete']),
 );
 
-function wordsOf(path) {
+function splitWords(path) {
   const words = path.replace(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase();
   const singular = words.split(/[^a-z0-9]+/).map((word) => word.replace(/(?<!s)s$/, ''));
   return new Set(singular.filter((word) => !general_words.has(word)));
@@ -147,11 +147,11 @@ function byCloseness(a, b) {
   return b.closeness - a.closeness;
 }
 
-function takeWork(tests, workOf) {
+function takeWork(tests, estimateWork) {
   let work_ms = 0;
   return tests.filter(({ test }) => {
-    if (work_ms + workOf(test) > work_ms_max) return false;
-    work_ms += workOf(test);
+    if (work_ms + estimateWork(test) > work_ms_max) return false;
+    work_ms += estimateWork(test);
     return true;
   });
 }

@@ -52,7 +52,7 @@ export function conformancePage(root: string): string {
   const sections = [...new Set(rows.map(({ section }) => section))];
   const parts = sections.flatMap((section) => [
     `## ${section}`,
-    `Source: ${sourceOf(root, section)}`,
+    `Source: ${linkSource(root, section)}`,
     [
       '| Row | Statement | Test |',
       '|---|---|---|',
@@ -72,7 +72,7 @@ export function conformancePage(root: string): string {
 }
 
 /** A link to the heading that a row's section refers to, such as `Endpoints: GET /v1/orders` or `Decisions 4`. */
-function sourceOf(root: string, section: string): string {
+function linkSource(root: string, section: string): string {
   const [, decision] = /^Decisions (\d+)$/.exec(section) ?? [];
   const file = decision ? 'decisions.md' : 'interface.md';
   const wanted = decision ? `${decision}. ` : (/^\w+/.exec(section)?.[0] ?? '');

@@ -36,7 +36,7 @@ export async function dashboardApi(): Promise<string> {
   const names = await schemaNames();
   const used = new Map<string, string>();
   const print = (schema: Schema): string => {
-    const name = names.get(keyOf(schema));
+    const name = names.get(toKey(schema));
     if (name === undefined) return printSchema(schema, print);
     if (!used.has(name)) {
       used.set(name, '');
@@ -90,7 +90,7 @@ function declaredEndpoints(): readonly Endpoint[] {
   const unused = () => {
     throw new Error('Only the declarations are read.');
   };
-  return dashboardEndpoints({ live: { open: unused }, clinic: unused });
+  return dashboardEndpoints({ live: { open: unused }, findSandboxEmr: unused });
 }
 
 /** `dashboard.jobs.get` is `jobs.get` to the pages. */
@@ -160,9 +160,9 @@ async function schemaNames(): Promise<Map<string, string>> {
     const exported: Record<string, unknown> = await import(pathToFileURL(file).href);
     for (const [name, value] of Object.entries(exported)) {
       const type = pascalCase(name);
-      if (!isStructure(value) || names.has(keyOf(value)) || taken.has(type)) continue;
+      if (!isStructure(value) || names.has(toKey(value)) || taken.has(type)) continue;
       taken.add(type);
-      names.set(keyOf(value), type);
+      names.set(toKey(value), type);
     }
   }
   return names;
@@ -183,7 +183,7 @@ function isStructure(value: unknown): value is Schema {
 }
 
 /** Schemas are the same type where they differ only in texts and limits. */
-function keyOf(schema: Schema): string {
+function toKey(schema: Schema): string {
   return JSON.stringify(schema, (key, value) => {
     const is_text = ['description', 'default', 'minLength', 'maxLength'].includes(key) && typeof value !== 'object';
     return is_text || (key === 'examples' && Array.isArray(value)) ? undefined : value;

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { version } from '../src/catalog/version.ts';
 import { dereference } from '../src/http/openapi/describeSchema.ts';
-import { openApi } from '../src/http/openapi/openApi.ts';
+import { composeOpenApi } from '../src/http/openapi/openApi.ts';
 import { endpoints } from '../src/surfaces/api/endpoints.ts';
 import { conformancePage } from './conformance.ts';
 import { dashboardApi } from './dashboardApi.ts';
@@ -20,7 +20,7 @@ import { typescriptResources, typescriptTypes } from './sdk/typescript.ts';
 
 /** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
 const root = process.cwd();
-const document = openApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
+const document = composeOpenApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
 const whole = dereference(document);
 const score_cards = await readScoreCards(root);
 const files: Record<string, string> = {

@@ -81,8 +81,8 @@ function matchesHiddenLockfile(development) {
     ([path, { version, integrity, dev, devOptional, optional, os, cpu, libc, link }]) => {
       if (!path.startsWith('node_modules/') || link) return true;
       if (!development && (dev || devOptional) && !present[path]) return true;
-      const found = present[path];
-      if (found) return found.version === version && found.integrity === integrity;
+      const installed = present[path];
+      if (installed) return installed.version === version && installed.integrity === integrity;
       const other_platform =
         excludes(os, process.platform) || excludes(cpu, process.arch) || excludes(libc, systemLibc());
       return Boolean(optional) && other_platform;

@@ -9,7 +9,7 @@ import { root, ScriptError } from './install.mjs';
 export async function requireFreePorts(args) {
   const settings = readSettings();
   const host = settings.HOST?.trim() || '127.0.0.1';
-  for (const [name, standard] of portsOf(settings, roleOf(args))) {
+  for (const [name, standard] of listPorts(settings, readRole(args))) {
     const port = Number(settings[name]?.trim() || standard);
     if (!Number.isInteger(port) || port < 1 || port > 65535 || !(await isUsed(port, host))) continue;
     throw new ScriptError(
@@ -24,13 +24,13 @@ function readSettings() {
   return { ...(existsSync(file) && parseEnv(readFileSync(file, 'utf8'))), ...process.env };
 }
 
-function roleOf(args) {
+function readRole(args) {
   const { values } = parseArgs({ args, options: { role: { type: 'string' } }, strict: false, allowPositionals: true });
   return values.role ?? 'all';
 }
 
 /** The names and defaults of the settings in src/catalog/settings/config.ts. */
-export function portsOf({ SANDBOX, NODE_ENV }, role) {
+export function listPorts({ SANDBOX, NODE_ENV }, role) {
   if (role === 'worker') return [];
   const sandbox = SANDBOX?.trim() ? SANDBOX.trim().toLowerCase() === 'on' : NODE_ENV !== 'production';
   return [['PORT', 4000], ...(sandbox && role === 'all' ? [['LARKSPUR_PORT', 4100]] : [])];

@@ -42,12 +42,12 @@ await runScript(async () => {
   const bill = writeBill(join(folder, 'sbom.cdx.json'));
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES'), licenses(bill));
   writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder));
-  openModes(folder);
+  makeReadable(folder);
   process.stdout.write(`${folder}\n`);
 });
 
 /** Lets every user read the release: the checkout may be private (umask 077), and the service runs as another user. */
-function openModes(folder) {
+function makeReadable(folder) {
   chmodSync(folder, 0o755);
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (entry.isSymbolicLink()) continue;
@@ -78,16 +78,16 @@ function copy(path, folder) {
 function nativePackages() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const databases = Object.keys(own.optionalDependencies);
-  const found = new Set();
+  const paths = new Set();
   const add = (name) => {
     const path = `node_modules/${name}`;
-    if (found.has(path) || !existsSync(join(root, path))) return;
-    found.add(path);
+    if (paths.has(path) || !existsSync(join(root, path))) return;
+    paths.add(path);
     const { dependencies = {}, optionalDependencies = {} } = packages[path];
     for (const each of [...Object.keys(dependencies), ...Object.keys(optionalDependencies)]) add(each);
   };
   for (const name of [...unbundled, ...databases]) add(name);
-  return found;
+  return paths;
 }
 
 function writeBill(file) {

@@ -142,8 +142,8 @@ async function run(program, args, env = {}) {
 /** Finds Chromium for the browser tests, or installs it if possible. */
 function ensureChromium() {
   if (!hasBrowserTests()) return {};
-  const found = findChromium() ?? installChromium();
-  if (found) return { CHROMIUM_PATH: found };
+  const path = findChromium() ?? installChromium();
+  if (path) return { CHROMIUM_PATH: path };
   const remedy = 'install it (Debian: apt-get install chromium-headless-shell), or set CHROMIUM_PATH';
   if (process.env.CI === 'true') throw new ScriptError(`Chromium not found. Browser tests need it: ${remedy}.`);
   process.stdout.write(`Chromium not found: skipping the browser tests. To run them, ${remedy}.\n`);

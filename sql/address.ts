@@ -40,7 +40,7 @@ export function parseAddress(text: string): DatabaseAddress {
     user: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
     database,
-    ssl: sslOf(url.searchParams.get('sslmode') ?? (isLocal(host) ? 'disable' : 'verify-full')),
+    ssl: parseSsl(url.searchParams.get('sslmode') ?? (isLocal(host) ? 'disable' : 'verify-full')),
     ...(ssl_root_cert ? { ssl_root_cert } : {}),
   };
 }
@@ -48,7 +48,7 @@ export function parseAddress(text: string): DatabaseAddress {
 /** The message completes a sentence that starts with the name of a setting. */
 export class AddressError extends Error {}
 
-function sslOf(mode: string): DatabaseAddress['ssl'] {
+function parseSsl(mode: string): DatabaseAddress['ssl'] {
   if (isMode(mode)) return ssl_modes[mode];
   throw new AddressError('must have an sslmode of disable, require, verify-ca or verify-full');
 }

@@ -23,7 +23,7 @@ export class Client extends pg.Client {
 
 /** Sends a statement. Those of one turn of the event loop leave in one packet: each system call costs as much as a small statement. */
 export function send(client: pg.Client, statement: Prepared): Promise<pg.QueryResult<Row>> {
-  holdUntilEndOfTurn(client.connection.stream);
+  corkUntilEndOfTurn(client.connection.stream);
   return new Promise((resolve, reject) => {
     client.query<Row>(statement, (error, result) => {
       if (error) reject(translateError(error));
@@ -32,15 +32,15 @@ export function send(client: pg.Client, statement: Prepared): Promise<pg.QueryRe
   });
 }
 
-const held = new WeakSet<Writable>();
+const corked = new WeakSet<Writable>();
 
 /** Promises that are settled now run first, so that they can add statements of their own. */
-function holdUntilEndOfTurn(stream: Writable): void {
-  if (held.has(stream)) return;
-  held.add(stream);
+function corkUntilEndOfTurn(stream: Writable): void {
+  if (corked.has(stream)) return;
+  corked.add(stream);
   stream.cork();
   process.nextTick(() => {
-    held.delete(stream);
+    corked.delete(stream);
     stream.uncork();
   });
 }

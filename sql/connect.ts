@@ -64,7 +64,7 @@ export function connect(address: DatabaseAddress, options: ConnectOptions): Sql 
   const pipelines = openPipelines(config, options.pipelined ?? 0);
   const fromColumn = options.naming?.fromColumn;
   const sent = address.pooler?.prepare === false ? withoutName : (statement: Prepared) => statement;
-  const finish = (result: pg.QueryResult<Row>) => rowsOf(result, fromColumn);
+  const finish = (result: pg.QueryResult<Row>) => toRows(result, fromColumn);
 
   const runPooled: Run = async (statement) => {
     for (let attempt = 1; ; attempt++) {
@@ -254,7 +254,7 @@ function track(run: Run): { run: Run; close(): Promise<void> } {
   };
 }
 
-function rowsOf(result: pg.QueryResult<Row>, fromColumn?: (column: string) => string): Rows<Row[]> {
+function toRows(result: pg.QueryResult<Row>, fromColumn?: (column: string) => string): Rows<Row[]> {
   // Text with several statements has several results; none of our callers reads them.
   const { rows = [], rowCount = 0 } = Array.isArray(result) ? (result.at(-1) ?? {}) : result;
   const named = fromColumn ? rows.map((row: Row) => rename(row, fromColumn)) : rows;

@@ -17,7 +17,7 @@ const messages = {
 } as const;
 
 /** node-postgres reports most lost connections without a code; these are its texts (8.23). */
-const known: [text: RegExp, code: ConnectionError['code']][] = [
+const error_patterns: [text: RegExp, code: ConnectionError['code']][] = [
   [/timeout/, 'CONNECT_TIMEOUT'],
   [/^Connection terminated|not queryable/, 'CONNECTION_CLOSED'],
   [/does not support SSL/, 'TLS_UNSUPPORTED'],
@@ -35,6 +35,6 @@ const storage_files = new Set(['md.c', 'fd.c']);
 export function translateError(error: Error & { code?: unknown; file?: unknown }): Error {
   if (error.code === '42501' && storage_files.has(String(error.file))) return Object.assign(error, { code: io_error });
   if (error.code !== undefined) return error;
-  const [, code] = known.find(([text]) => text.test(error.message)) ?? [];
+  const [, code] = error_patterns.find(([text]) => text.test(error.message)) ?? [];
   return code === undefined ? error : new ConnectionError(code, { cause: error });
 }

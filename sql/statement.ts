@@ -46,7 +46,7 @@ export function createQuery(run: Run, naming: Naming = as_is): Query {
     if (!('raw' in first)) return new Identifier(first.map(quote).join(', '));
     return new Statement(run, first, values);
   };
-  const valuesOf = (row: object) => {
+  const writeValues = (row: object) => {
     const columns = Object.entries(row);
     const text: Writer = (values) => {
       const marks = columns.map(([name, value]) => write(value, values, name));
@@ -54,7 +54,7 @@ export function createQuery(run: Run, naming: Naming = as_is): Query {
     };
     return { write: text };
   };
-  const setOf = (row: object) => {
+  const writeAssignments = (row: object) => {
     const text: Writer = (values) =>
       Object.entries(row)
         .map(([name, value]) => `${quote(name)} = ${write(value, values, name)}`)
@@ -67,7 +67,13 @@ export function createQuery(run: Run, naming: Naming = as_is): Query {
   const records = (rows: readonly object[]) =>
     new Json(rows.map((row) => toRecord(Object.entries(row).map(([name, value]) => [naming.toColumn(name), value]))));
   // The cast restores the overloads of `Query`.
-  return Object.assign(query, { values: valuesOf, set: setOf, json, records, unsafe }) as unknown as Query;
+  return Object.assign(query, {
+    values: writeValues,
+    set: writeAssignments,
+    json,
+    records,
+    unsafe,
+  }) as unknown as Query;
 }
 
 export class Identifier {
@@ -124,7 +130,7 @@ export class Statement<T extends readonly object[]> implements Promise<Rows<T>> 
     const text = this.write(values);
     try {
       // Unchecked: the caller declares the columns it selects.
-      return (await this.#run({ text, values, ...nameOf(text) })) as unknown as Rows<T>;
+      return (await this.#run({ text, values, ...chooseName(text) })) as unknown as Rows<T>;
     } catch (error) {
       // The driver creates errors while reading the socket, so their stack would not contain the caller.
       if (error instanceof Error) Error.captureStackTrace(error);
@@ -149,7 +155,7 @@ const names = new Map<string, string>();
 const names_max = 2_000;
 
 /** The name of a prepared statement: a hash of its text, which never contains values. */
-function nameOf(text: string): { name: string } | undefined {
+function chooseName(text: string): { name: string } | undefined {
   let name = names.get(text);
   if (name === undefined) {
     if (names.size >= names_max) return undefined;

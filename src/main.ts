@@ -7,22 +7,22 @@ import { version } from './catalog/version.ts';
 import { connectors } from './emr/index.ts';
 import { isRead } from './http/endpoint.ts';
 import type { Document } from './http/openapi/document.ts';
-import { openApi } from './http/openapi/openApi.ts';
+import { composeOpenApi } from './http/openapi/openApi.ts';
 import { servePages } from './http/pages/servePages.ts';
 import { addProbeRoutes, addSystemRoutes, type Health, listenForProbes } from './http/probes.ts';
 import { buildServer } from './http/server.ts';
 import { openDatabase } from './platform/db/database.ts';
-import { openFolders } from './platform/db/embedded/folders.ts';
+import { ensureFolders } from './platform/db/embedded/folders.ts';
 import { fairSlots } from './platform/db/fairSlots.ts';
-import { openLookups } from './platform/db/lookups.ts';
-import { openNotifications } from './platform/db/notifications.ts';
+import { createLookups } from './platform/db/lookups.ts';
+import { createNotifications } from './platform/db/notifications.ts';
 import { type DatabaseServer, openServer, parseDatabaseUrl } from './platform/db/openServer.ts';
 import { emrRules, webhookRules } from './platform/security/addresses.ts';
 import { openIdentityProvider } from './platform/security/identityProvider.ts';
-import { openKeys } from './platform/security/keys.ts';
+import { loadKeys } from './platform/security/keys.ts';
 import { createOutbound } from './platform/security/outbound.ts';
-import { openLog } from './platform/telemetry/log.ts';
-import { openMetrics } from './platform/telemetry/metrics.ts';
+import { createLog } from './platform/telemetry/log.ts';
+import { createMetrics } from './platform/telemetry/metrics.ts';
 import { openTelemetry } from './platform/telemetry/openTelemetry.ts';
 import { traceCalls } from './platform/telemetry/telemetry.ts';
 import { startHeartbeat } from './platform/worker/heartbeat.ts';
@@ -39,14 +39,14 @@ import { createFirstOwner } from './product/operators/localAccounts.ts';
 import { serveReceiver } from './product/webhooks/receiver/serveReceiver.ts';
 import { startWorkers, type Workers } from './product/workers.ts';
 import { endpoints } from './surfaces/api/endpoints.ts';
-import { openLive } from './surfaces/dashboard/app/live.ts';
+import { startLive } from './surfaces/dashboard/app/live.ts';
 import { dashboardEndpoints } from './surfaces/dashboard/endpoints.ts';
 import { serveDashboard } from './surfaces/dashboard/serveDashboard.ts';
 import { serveDocs, type TryItValues } from './surfaces/docs/site.ts';
 import { link_endpoints } from './surfaces/linkpage/endpoints.ts';
 import { serveLink } from './surfaces/linkpage/serveLink.ts';
 import { banner, ownerFileNotice, ownerNotice, tryItValues } from './surfaces/sandbox/banner.ts';
-import { type Clinic, openClinic } from './surfaces/sandbox/openClinic.ts';
+import { createSandboxEmr, type SandboxEmr } from './surfaces/sandbox/sandboxEmr.ts';
 import { type Sandbox, seedSandbox, waitForFirstSync } from './surfaces/sandbox/seedSandbox.ts';
 
 export type Service = {
@@ -106,10 +106,10 @@ async function start(
   closers.push(heartbeat.stop);
   const pages: SandboxPages = {
     tryItValues: config.sandbox && role === 'all' ? async () => sandbox && tryItValues(ctx, sandbox) : undefined,
-    clinic: () => sandbox && openClinic(sandbox),
+    findSandboxEmr: () => sandbox && createSandboxEmr(sandbox),
   };
   const http = role === 'worker' ? undefined : await listen(ctx, health, pages, closers);
-  if (role === 'worker') closers.push(await openProbes(ctx, health));
+  if (role === 'worker') closers.push(await startProbes(ctx, health));
   const base_url = http?.base_url ?? config.base_url;
   if (role !== 'api') {
     const running = await startWorkers(ctx);
@@ -118,7 +118,7 @@ async function start(
     // In parallel, so that both together take no longer than one grace period.
     closers.push(() => Promise.all([running.stop(), http?.close()]));
   }
-  if (config.sandbox && role === 'all') sandbox = await openSandbox(ctx, server, base_url, closers);
+  if (config.sandbox && role === 'all') sandbox = await startSandbox(ctx, server, base_url, closers);
   const alerts = startAlerts(ctx);
   closers.push(() => alerts.stop(alerts_grace_ms));
   const owner = config.sandbox || role === 'worker' ? undefined : await createFirstOwner(ctx);
@@ -159,9 +159,9 @@ async function openContext(
   closers: Closers,
   print: (text: string) => void,
 ): Promise<Context> {
-  await openFolders(config.data_dir);
+  await ensureFolders(config.data_dir);
   const telemetry = await openTelemetry(config, () => log);
-  const log = openLog(
+  const log = createLog(
     config.log_level,
     await logDestination(config),
     telemetry.enabled ? telemetry.logFields : undefined,
@@ -169,7 +169,7 @@ async function openContext(
   const db = openDatabase(server.roles, config.database_pool);
   closers.push(db.close);
   await db.checkRoles();
-  const keys = await openKeys(config, db.system, { print, record: recordRotation });
+  const keys = await loadKeys(config, db.system, { print, record: recordRotation });
   const emr_outbound = traceCalls(createOutbound(emrRules(config)), telemetry);
   const webhook_outbound = createOutbound(webhookRules(config));
   closers.push(emr_outbound.close, webhook_outbound.close);
@@ -178,15 +178,15 @@ async function openContext(
   if (config.outbound_allow.length > 0) {
     log.warn('OUTBOUND_ALLOW is deprecated and applies to EMRs only: set OUTBOUND_ALLOW_EMR, OUTBOUND_ALLOW_WEBHOOKS');
   }
-  const lookups = openLookups();
-  const notifications = openNotifications(db, (error) => log.warn({ err: error }, 'notification not sent'));
+  const lookups = createLookups();
+  const notifications = createNotifications(db, (error) => log.warn({ err: error }, 'notification not sent'));
   await notifications.listen('chartwire_access', (payload) => {
     lookups.clear();
     // Undefined: a notification may have been missed.
     if (payload !== 'keys' && payload !== undefined) return;
     keys.key_ring.reload().catch((error) => log.error({ err: error }, 'key file not read'));
   });
-  const metrics = openMetrics();
+  const metrics = createMetrics();
   telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics }));
   closers.push(telemetry.close);
   const audit = await openAudit(db, keys.system_keys);
@@ -230,7 +230,7 @@ async function openContext(
 /** What the pages show in sandbox mode. Functions, because the sandbox starts after the server listens. */
 type SandboxPages = {
   tryItValues: (() => Promise<TryItValues | undefined>) | undefined;
-  clinic: () => Clinic | undefined;
+  findSandboxEmr: () => SandboxEmr | undefined;
 };
 
 /** Listens before the rest has started, so that a port in use is reported immediately. /readyz reports when all is up. */
@@ -241,15 +241,15 @@ async function listen(
   closers: Closers,
 ): Promise<{ base_url: string; close(): Promise<void> }> {
   const { port, host } = ctx.config;
-  const live = await openLive(ctx);
-  const dashboard = dashboardEndpoints({ live, clinic: sandbox_pages.clinic });
+  const live = await startLive(ctx);
+  const dashboard = dashboardEndpoints({ live, findSandboxEmr: sandbox_pages.findSandboxEmr });
   const available = [...endpoints, ...link_endpoints, ...dashboard].filter(
     (each) => !each.sandbox || ctx.config.sandbox,
   );
   // When it is first requested: it takes longer than all other steps up to listening.
   let described: Document | undefined;
   const document = () => {
-    described ??= openApi(available, { version, base_url: ctx.base_url });
+    described ??= composeOpenApi(available, { version, base_url: ctx.base_url });
     return described;
   };
   const http = buildServer(ctx, available, health.draining);
@@ -275,7 +275,7 @@ async function listen(
 }
 
 /** A worker serves nothing else. */
-async function openProbes(ctx: Context, health: Health): Promise<() => Promise<void>> {
+async function startProbes(ctx: Context, health: Health): Promise<() => Promise<void>> {
   const { metrics_port = 0, host } = ctx.config;
   try {
     return await listenForProbes(ctx, health);
@@ -288,7 +288,12 @@ async function openProbes(ctx: Context, health: Health): Promise<() => Promise<v
  * Starts Larkspur in this process and seeds the sandbox. Its database is on the same server as ours. Its code is loaded
  * only here: a service for real practices never runs it.
  */
-async function openSandbox(ctx: Context, server: DatabaseServer, base_url: string, closers: Closers): Promise<Sandbox> {
+async function startSandbox(
+  ctx: Context,
+  server: DatabaseServer,
+  base_url: string,
+  closers: Closers,
+): Promise<Sandbox> {
   const { larkspur_port: port, larkspur_database_url: url, host } = ctx.config;
   const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
   const { startLarkspur } = await import('../larkspur/start.ts');

@@ -14,7 +14,7 @@ export type Api = {
 
 const poll_ms = 50;
 
-export function openApi(base_url: string, headers: Headers): Api {
+export function createApi(base_url: string, headers: Headers): Api {
   const api: Api = {
     base_url,
     headers,

@@ -10,7 +10,7 @@ import { linkAccount } from '../../scripts/linkAccount.ts';
 import { serviceCommand, serviceEnv } from '../../scripts/serviceProcess.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { startProcess } from '../process.ts';
-import { type Api, openApi } from './api.ts';
+import { type Api, createApi } from './api.ts';
 import type { EmrMode } from './emr.ts';
 
 /** The built service in its own process, with an embedded database and Larkspur, and what the checks do with it. */
@@ -41,7 +41,7 @@ export async function startInstallation(): Promise<Installation> {
   return {
     sandbox,
     pid: service.pid,
-    other: openApi(sandbox.base_url, { client_id, client_secret, access_token }),
+    other: createApi(sandbox.base_url, { client_id, client_secret, access_token }),
     withAttacker: async (accounts, work) => {
       const emr = await startEmr(sandbox.larkspur.url);
       const name = `attacker-${++attackers}`;
@@ -77,7 +77,7 @@ async function createClient(env: Record<string, string>, name: string): Promise<
 }
 
 async function deleteWebhooks(base_url: string, client: ClientCredentials): Promise<void> {
-  const api = openApi(base_url, client);
+  const api = createApi(base_url, client);
   const { webhook_urls } = await api.call('GET', '/v1/webhook');
   for (const { id } of webhook_urls) await api.call('DELETE', `/v1/webhook/${id}`);
 }
@@ -90,7 +90,7 @@ async function linkUser(
 ): Promise<Api> {
   const person = larkspur.staff[n % larkspur.staff.length];
   const link = { user_id: `user-${n}`, org_id, emr_url, person };
-  return openApi(base_url, { ...client, access_token: await linkAccount(openApi(base_url, client).call, link) });
+  return createApi(base_url, { ...client, access_token: await linkAccount(createApi(base_url, client).call, link) });
 }
 
 /** Starts an EMR in a process of its own: what it sends must not slow down the measurements. */

@@ -69,9 +69,9 @@ const routes = {
     const appointment = { mrn, provider, location, type, datetime: start, prevent_double_booking: 'true' };
     // The page makes the key together with the form, so that a double click books once.
     const { appointment_id } = await linked().appointments.create(appointment, { idempotencyKey: key });
-    return result({ appointment_id, ...outcomeOf(appointment_id) });
+    return result({ appointment_id, ...findOutcome(appointment_id) });
   },
-  'GET /api/appointments': ({ query }) => result(outcomeOf(query.id)),
+  'GET /api/appointments': ({ query }) => result(findOutcome(query.id)),
 
   'POST /webhooks': async ({ request }) => {
     const { body, headers } = await fromNodeRequest(request);
@@ -127,7 +127,7 @@ function handle(event) {
   }
 }
 
-function outcomeOf(appointment_id) {
+function findOutcome(appointment_id) {
   return outcomes.get(appointment_id) ?? { status: 'waiting' };
 }
 

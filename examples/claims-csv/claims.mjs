@@ -59,14 +59,14 @@ async function writeClaims(path, claims) {
   const seen = new Set();
   let balance_cents = 0;
   try {
-    await file.write(lineOf(Object.keys(columns)));
+    await file.write(formatLine(Object.keys(columns)));
     for await (const claim of claims) {
       // A claim that was added meanwhile moves others to the next page, where they appear again.
       if (seen.has(claim.id)) continue;
       seen.add(claim.id);
       // In cents: a sum of fractions is not exact.
       balance_cents += Math.round((claim.balance ?? 0) * 100);
-      await file.write(lineOf(Object.values(columns).map((read) => read(claim))));
+      await file.write(formatLine(Object.values(columns).map((read) => read(claim))));
     }
     await file.close();
     await rename(unfinished, path);
@@ -79,15 +79,15 @@ async function writeClaims(path, claims) {
 }
 
 /** As RFC 4180 has it: quotes are doubled, and lines end with CRLF. */
-function lineOf(values) {
-  return `${values.map((value) => `"${cellOf(value).replaceAll('"', '""')}"`).join(',')}\r\n`;
+function formatLine(values) {
+  return `${values.map((value) => `"${formatCell(value).replaceAll('"', '""')}"`).join(',')}\r\n`;
 }
 
 /**
  * Spreadsheets run a text as a formula if it starts with one of these characters; a leading apostrophe makes it text.
  * Numbers stay numbers, also negative ones.
  */
-function cellOf(value) {
+function formatCell(value) {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
   return /^\s*[=+\-@\t\r\n]/.test(value) ? `'${value}` : value;

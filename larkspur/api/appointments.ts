@@ -15,7 +15,7 @@ import { providers } from '../practice/providers.ts';
 import { blocks, visitStatuses, visitTypes } from '../practice/scheduling.ts';
 import { flag, localTime, minutes, text, usDate, utcOffset } from '../records/fields.ts';
 import { createRecord, getRecord, listRecords, requireActive } from '../records/recordKind.ts';
-import { optional, pageFields, pageOf, recordId, textUpTo, writeBody } from './schemas.ts';
+import { optional, pageFields, parsePage, recordId, textUpTo, writeBody } from './schemas.ts';
 
 const dateRange = Type.Object({ ...pageFields, from: Type.Optional(usDate), to: Type.Optional(usDate) });
 
@@ -24,7 +24,7 @@ export const appointmentOperations = [
     name: 'list_appointments',
     path: '/api/appointments',
     query: dateRange,
-    handle: ({ sql, query }) => listAppointments(sql, query, pageOf(query)),
+    handle: ({ sql, query }) => listAppointments(sql, query, parsePage(query)),
   }),
   read({
     name: 'get_appointment',
@@ -35,7 +35,7 @@ export const appointmentOperations = [
     name: 'list_blocks',
     path: '/api/blocks',
     query: dateRange,
-    handle: ({ sql, query }) => listRecords(sql, blocks, pageOf(query), dateRangeFilter(sql, query)),
+    handle: ({ sql, query }) => listRecords(sql, blocks, parsePage(query), dateRangeFilter(sql, query)),
   }),
   write({
     name: 'create_appointment',

@@ -11,7 +11,7 @@ import { type ReadOperation, read, write } from '../http/operation.ts';
 import { pharmacies } from '../practice/organizations.ts';
 import { flag, text } from '../records/fields.ts';
 import { getRecord, listRecords, type Page, requireActive } from '../records/recordKind.ts';
-import { optional, pageFields, pageOf, recordId, writeBody } from './schemas.ts';
+import { optional, pageFields, parsePage, recordId, writeBody } from './schemas.ts';
 
 const isoTimestamp = Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2})$' });
 
@@ -40,13 +40,13 @@ export const chartOperations = [
     name: 'list_orders',
     path: '/api/orders',
     query: Type.Object({ ...pageFields, mrn: Type.Optional(text) }),
-    handle: ({ sql, query }) => listOrders(sql, query.mrn, pageOf(query)),
+    handle: ({ sql, query }) => listOrders(sql, query.mrn, parsePage(query)),
   }),
   read({
     name: 'list_claims',
     path: '/api/claims',
     query: Type.Object({ ...pageFields, modifiedSince: Type.Optional(isoTimestamp), mrn: Type.Optional(text) }),
-    handle: ({ sql, query }) => listRecords(sql, claims, pageOf(query), claimFilter(sql, query)),
+    handle: ({ sql, query }) => listRecords(sql, claims, parsePage(query), claimFilter(sql, query)),
   }),
   read({
     name: 'get_claim',
@@ -82,7 +82,7 @@ export function listOfPatient(
     query: Type.Object(pageFields),
     handle: async ({ sql, params, query }) => {
       await getRecord(sql, patients, params.patientId);
-      return list(sql, params.patientId, pageOf(query));
+      return list(sql, params.patientId, parsePage(query));
     },
   });
 }

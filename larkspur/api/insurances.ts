@@ -88,8 +88,8 @@ async function setSubscriber(
     return addGuarantor(sql, patientId, person, at);
   }
   const { sexCode, ...values } = person;
-  const given = { ...values, ...(sexCode && { sexCode }) };
-  return updateRecord(sql, guarantors, present.guarantorId, { values: given, at });
+  const changes = { ...values, ...(sexCode && { sexCode }) };
+  return updateRecord(sql, guarantors, present.guarantorId, { values: changes, at });
 }
 
 function hasName(guarantor: Guarantor, { firstName, lastName }: Static<typeof subscriberPerson>): boolean {

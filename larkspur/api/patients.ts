@@ -20,7 +20,7 @@ import {
   insuranceFields,
   optional,
   pageFields,
-  pageOf,
+  parsePage,
   recordId,
   relationshipCode,
   requiredText,
@@ -75,7 +75,7 @@ export const patientOperations = [
       birthDate: Type.Optional(usDate),
       phone: Type.Optional(text),
     }),
-    handle: ({ sql, query }) => listPatients(sql, query, pageOf(query)),
+    handle: ({ sql, query }) => listPatients(sql, query, parsePage(query)),
   }),
   read({
     name: 'get_patient',

@@ -7,7 +7,7 @@ import { visitStatuses, visitTypes } from '../practice/scheduling.ts';
 import { staff } from '../practice/staff.ts';
 import { text } from '../records/fields.ts';
 import { listRecords, pathSegment, type RecordKind } from '../records/recordKind.ts';
-import { pageFields, pageOf } from './schemas.ts';
+import { pageFields, parsePage } from './schemas.ts';
 
 const VERSION = '1.0';
 
@@ -27,7 +27,7 @@ export const practiceOperations = [
     name: 'list_referring_providers',
     path: '/api/referring-providers',
     query: Type.Object({ ...pageFields, firstName: Type.Optional(text), lastName: Type.Optional(text) }),
-    handle: ({ sql, query }) => listReferringProviders(sql, query, pageOf(query)),
+    handle: ({ sql, query }) => listReferringProviders(sql, query, parsePage(query)),
   }),
   list(visitTypes),
   list(visitStatuses),
@@ -48,6 +48,6 @@ function list(kind: RecordKind): ReadOperation {
     name: `list_${kind.table}`,
     path: `/api/${pathSegment(kind)}`,
     query: Type.Object(pageFields),
-    handle: ({ sql, query }) => listRecords(sql, kind, pageOf(query)),
+    handle: ({ sql, query }) => listRecords(sql, kind, parsePage(query)),
   });
 }

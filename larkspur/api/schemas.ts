@@ -10,7 +10,7 @@ const PAGE_SIZE_DEFAULT = 200;
 const positiveInteger = Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,6}$' }));
 export const pageFields = { page: positiveInteger, pageSize: positiveInteger };
 
-export function pageOf({ page, pageSize }: { page?: string; pageSize?: string }): Page {
+export function parsePage({ page, pageSize }: { page?: string; pageSize?: string }): Page {
   return { page: Number(page ?? 1), pageSize: Math.min(Number(pageSize ?? PAGE_SIZE_DEFAULT), PAGE_SIZE_MAX) };
 }
 

@@ -26,9 +26,9 @@ export const alerts = recordKind({ table: 'alerts', record: 'alert', id: 'patien
 export type Alerts = Omit<RowOf<typeof alerts>, 'patientId'>;
 
 export async function getAlerts(sql: Query, patientId: string): Promise<Alerts> {
-  const [found] = await sql<Alerts[]>`
+  const [alerts] = await sql<Alerts[]>`
     select billing_alert, billing_notes, global_alerts from alerts where patient_id = ${patientId}`;
-  return found ?? { billingAlert: 'N', billingNotes: null, globalAlerts: [] };
+  return alerts ?? { billingAlert: 'N', billingNotes: null, globalAlerts: [] };
 }
 
 export const balances = recordKind(
@@ -41,7 +41,7 @@ export type Balances = Omit<RowOf<typeof balances>, 'patientId'>;
 
 /** A patient without a balance record owes nothing. */
 export async function getBalances(sql: Query, patientId: string): Promise<Balances> {
-  const [found] = await sql<Balances[]>`
+  const [balances] = await sql<Balances[]>`
     select patient_balance, account_balance from balances where patient_id = ${patientId}`;
-  return found ?? { patientBalance: '0.00', accountBalance: '0.00' };
+  return balances ?? { patientBalance: '0.00', accountBalance: '0.00' };
 }

@@ -190,10 +190,10 @@ export async function searchClaims(sql: Query, search: string, statusCode: strin
   const ofStatus = statusCode === '' ? sql`true` : sql`status_code = ${statusCode}`;
   const candidates = await sql<Pick<Claim, 'claimId' | 'mrn' | 'patientName'>[]>`
     select claim_id, mrn, patient_name from claims where ${ofStatus}`;
-  const found = candidates.filter(({ claimId, mrn, patientName }) =>
+  const matchingClaims = candidates.filter(({ claimId, mrn, patientName }) =>
     matchesSearch(search, [claimId, mrn, patientName]),
   );
-  const matches = sql`claim_id = any(${found.map(({ claimId }) => claimId)})`;
+  const matches = sql`claim_id = any(${matchingClaims.map(({ claimId }) => claimId)})`;
   const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from claims where ${matches}`;
   const rows = await sql<Claim[]>`
     select * from claims where ${matches} order by service_date desc, length(claim_id) desc, claim_id desc

@@ -72,13 +72,13 @@ async function handleCall(
 function receivedWrite(operation: WriteOperation, { params, body, context }: Call<unknown, unknown, unknown>) {
   return {
     operation: operation.name,
-    marker: externalRefOf(body),
+    marker: readExternalRef(body),
     at: context.now(),
     findMrn: (sql: Query) => operation.patientMrn(sql, params, body),
   };
 }
 
-function externalRefOf(body: unknown): string | null {
+function readExternalRef(body: unknown): string | null {
   if (typeof body !== 'object' || body === null || !('externalRef' in body)) return null;
   return typeof body.externalRef === 'string' ? body.externalRef : null;
 }

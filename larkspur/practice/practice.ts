@@ -57,11 +57,11 @@ export async function listCodes(sql: Query, list: CodeList): Promise<Code[]> {
 
 /** Resolves a code or a name, compared by `foldName`, to its code. The error for an unknown value lists the accepted names. */
 export async function resolveCode(sql: Query, list: CodeList, value: string): Promise<string> {
-  const known = await listCodes(sql, list);
+  const codes = await listCodes(sql, list);
   const matches = (text: string) => foldName(text) === foldName(value);
-  const found = known.find(({ code }) => matches(code)) ?? known.find(({ name }) => matches(name));
-  if (found) return found.code;
-  const accepted = known.map(({ name }) => name);
+  const match = codes.find(({ code }) => matches(code)) ?? codes.find(({ name }) => matches(name));
+  if (match) return match.code;
+  const accepted = codes.map(({ name }) => name);
   throw new EmrError('UNKNOWN_VALUE', `Unknown ${list} '${value}'. Accepted: ${accepted.join(', ')}.`, {
     field: list,
     accepted,

@@ -96,7 +96,7 @@ function insuranceRow(insurance: PatientInsurance): Content[] {
     insurance.groupNumber,
     insurance.planBegins,
     dollars(insurance.copayment),
-    labelOf(subscriberRelationships, insurance.relationshipCode ?? '01'),
+    findLabel(subscriberRelationships, insurance.relationshipCode ?? '01'),
     insurance.activeFlag === 'Y' ? 'Active' : html`<span class="muted">Inactive</span>`,
   ];
 }
@@ -106,7 +106,7 @@ const guarantorColumns = ['Name', 'Relationship', 'Birth date', 'Sex', 'Phone', 
 function guarantorRow(guarantor: Guarantor): Content[] {
   return [
     `${guarantor.lastName}, ${guarantor.firstName}`,
-    labelOf(relationships, guarantor.relationshipCode),
+    findLabel(relationships, guarantor.relationshipCode),
     guarantor.birthDate,
     guarantor.sexCode,
     guarantor.phone,
@@ -114,7 +114,7 @@ function guarantorRow(guarantor: Guarantor): Content[] {
   ];
 }
 
-function labelOf(labels: Record<string, string>, code: string): string {
+function findLabel(labels: Record<string, string>, code: string): string {
   return labels[code] ?? code;
 }
 

@@ -15,7 +15,7 @@ export function serveContactDetails(app: FastifyInstance, context: Context): voi
   app.get<PatientRequest>('/patients/:patientId/edit', async (request, reply) => {
     const user = await requireUser(context, request);
     const patient = await getRecord(sql, patients, request.params.patientId);
-    return sendPage(reply, contactPage(await frameFor(context, user), patient, formOf(patient)));
+    return sendPage(reply, contactPage(await frameFor(context, user), patient, fillForm(patient)));
   });
 
   app.post<PatientRequest>('/patients/:patientId/edit', async (request, reply) => {
@@ -88,7 +88,7 @@ function input([field, label, hint]: Input, form: ContactForm, errors: ContactEr
 <p id="${field}-note" class="${error === undefined ? 'hint' : 'field-error'}">${error ?? hint}</p>`;
 }
 
-function formOf({ cellPhone, homePhone, email, address }: Patient): ContactForm {
+function fillForm({ cellPhone, homePhone, email, address }: Patient): ContactForm {
   return {
     cellPhone: cellPhone ?? '',
     homePhone: homePhone ?? '',

@@ -20,7 +20,7 @@ const markup = Symbol('markup');
 
 /** A card with a heading. Shows `emptyText` if there is no content. */
 export function section(title: string, emptyText: string, content: Html[]): Html {
-  return html`<section class="card" id="${anchorOf(title)}"><h2>${title}</h2>${content.length > 0 ? content : html`<p class="muted">${emptyText}</p>`}</section>`;
+  return html`<section class="card" id="${toAnchor(title)}"><h2>${title}</h2>${content.length > 0 ? content : html`<p class="muted">${emptyText}</p>`}</section>`;
 }
 
 /** A section of a page with links to its sections. */
@@ -35,12 +35,12 @@ export function part(title: string, emptyText: string, content: Html[]): Part {
 
 /** The parts, preceded by links to them that stay visible while the page scrolls. */
 export function parts(label: string, all: Part[]): Html {
-  const links = all.map(({ title }) => html`<li><a href="#${anchorOf(title)}">${title}</a></li>`);
+  const links = all.map(({ title }) => html`<li><a href="#${toAnchor(title)}">${title}</a></li>`);
   return html`<nav class="parts" aria-label="${label}"><ul>${links}</ul></nav>
 ${all.map(({ content }) => content)}`;
 }
 
-function anchorOf(title: string): string {
+function toAnchor(title: string): string {
   return title.toLowerCase().replaceAll(' ', '-');
 }
 

@@ -97,7 +97,7 @@ function schedulePage(frame: Frame, schedule: Schedule): Html {
 
 /** 09:00 to 17:00, extended if there are earlier or later entries. */
 function rowStarts({ appointments, blocks }: Schedule): number[] {
-  const starts = [...appointments, ...blocks].map(({ startsAt }) => minuteOf(startsAt));
+  const starts = [...appointments, ...blocks].map(({ startsAt }) => parseMinute(startsAt));
   const first = Math.min(9 * 60, ...starts);
   const last = Math.max(17 * 60, ...starts.map((minute) => minute + 1));
   const start = Math.floor(first / ROW_MINUTES) * ROW_MINUTES;
@@ -106,13 +106,13 @@ function rowStarts({ appointments, blocks }: Schedule): number[] {
 
 function gridRow(schedule: Schedule, start: number): Html {
   const startsInRow = ({ startsAt }: { startsAt: string }) =>
-    minuteOf(startsAt) >= start && minuteOf(startsAt) < start + ROW_MINUTES;
+    parseMinute(startsAt) >= start && parseMinute(startsAt) < start + ROW_MINUTES;
   const cell = (providerId: string): Content[] => {
     const blocked = schedule.blocks.filter(
       (one) =>
         one.providerId === providerId &&
-        minuteOf(one.startsAt) < start + ROW_MINUTES &&
-        minuteOf(one.startsAt) + one.minutes > start,
+        parseMinute(one.startsAt) < start + ROW_MINUTES &&
+        parseMinute(one.startsAt) + one.minutes > start,
     );
     const booked = schedule.appointments.filter(
       (one) => startsInRow(one) && (one.providerId === providerId || one.secondaryProviderId === providerId),
@@ -126,20 +126,20 @@ function gridRow(schedule: Schedule, start: number): Html {
 }
 
 function blockEntry({ reason, startsAt, minutes }: Block, isFirstRow: boolean): Html {
-  const start = minuteOf(startsAt);
+  const start = parseMinute(startsAt);
   const when = isFirstRow ? `${formatTime(start)} to ${formatTime(start + minutes)}` : 'continued';
   return html`<p class="entry block">${reason}<br><span class="muted">${when}</span></p>`;
 }
 
 function appointmentEntry({ statusName }: Schedule, appointment: Appointment, providerId: string): Html {
   const { patient } = appointment;
-  const start = minuteOf(appointment.startsAt);
+  const start = parseMinute(appointment.startsAt);
   const inactive = FREE_STATUSES.includes(appointment.statusCode);
   return html`<p class="entry${inactive && ' inactive'}">${patientLink(appointment.patientId, `${patient.lastName}, ${patient.firstName}`)}<br>
 ${formatTime(start)} ${appointment.visitTypeCode}, ${appointment.minutes}&nbsp;min<br><span class="muted">${statusName(appointment.statusCode)}${appointment.secondaryProviderId === providerId && ', assisting'}</span></p>`;
 }
 
-function minuteOf(startsAt: string): number {
+function parseMinute(startsAt: string): number {
   const [hour = 0, minute = 0] = startsAt.slice(11).split(':').map(Number);
   return hour * 60 + minute;
 }

@@ -7,7 +7,7 @@ import type { Chance } from './random.ts';
 export function coverageRows(chance: Chance, now: Date, patients: SeededPatient[], companies: Company[]) {
   const insured = patients.filter((patient) => patient.primaryInsuranceName !== null);
   const coverages = insured.map((patient, index) =>
-    coverageOf(chance, now, companies, { patient, first: index === 0 }),
+    createCoverage(chance, now, companies, { patient, first: index === 0 }),
   );
   const guarantors = coverages
     .flatMap((coverage) => coverage.guarantor ?? [])
@@ -29,7 +29,7 @@ export function coverageRows(chance: Chance, now: Date, patients: SeededPatient[
 }
 
 /** The first patient is the subscriber and has two insurances. */
-function coverageOf(
+function createCoverage(
   chance: Chance,
   now: Date,
   companies: Company[],
@@ -59,11 +59,11 @@ function coverageOf(
       ...(first || chance.happens(0.25) ? [policy(another(), 2, number(), 'Y')] : []),
       ...(chance.happens(0.1) ? [policy(another(), 1, number(), 'N')] : []),
     ],
-    guarantor: dependent ? guarantorOf(chance, now, patient, child) : undefined,
+    guarantor: dependent ? createGuarantor(chance, now, patient, child) : undefined,
   };
 }
 
-function guarantorOf(chance: Chance, now: Date, patient: SeededPatient, child: boolean) {
+function createGuarantor(chance: Chance, now: Date, patient: SeededPatient, child: boolean) {
   return {
     patientId: patient.patientId,
     firstName: chance.pick(['Robin', 'Morgan', 'Terry', 'Jules', 'Sidney']),

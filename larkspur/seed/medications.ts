@@ -9,7 +9,7 @@ type Entry = [name: string, strength: string, frequency: string, active?: boolea
  * test refill requests by name.
  */
 export function medicationRows(chance: Chance, now: Date) {
-  const lists = Array.from({ length: PATIENTS }, (_, index) => listOf(chance, index));
+  const lists = Array.from({ length: PATIENTS }, (_, index) => createList(chance, index));
   return lists
     .flatMap((list, index) => list.map((entry) => ({ patientId: String(10001 + index), entry })))
     .map(({ patientId, entry: [name, strength, frequency, active = true] }, index) => ({
@@ -25,7 +25,7 @@ export function medicationRows(chance: Chance, now: Date) {
     }));
 }
 
-function listOf(chance: Chance, index: number): Entry[] {
+function createList(chance: Chance, index: number): Entry[] {
   if (index === 0) return [lisinopril, atorvastatin, stopped];
   if (index % 10 === 1) return [metformin, metforminEr, amlodipine];
   if (index % 10 === 2) return [aspirin, aspirinEc, stopped];

@@ -6,7 +6,7 @@ const ORDERS = 240;
 
 /** Lab and imaging orders from visits of the last 180 days. Lab orders older than 21 days have results. */
 export function orderRows(chance: Chance, now: Date, seen: SeenVisit[], example: string | undefined) {
-  const recent = seen.filter(({ startsAt }) => ageOf(now, startsAt) <= 180);
+  const recent = seen.filter(({ startsAt }) => countDays(now, startsAt) <= 180);
   const own = recent.filter(({ patientId }) => patientId === example);
   const visits = Array.from({ length: ORDERS }, (_, index) => {
     // Every 40th order is for the example patient.
@@ -14,9 +14,9 @@ export function orderRows(chance: Chance, now: Date, seen: SeenVisit[], example:
     return list[chance.below(list.length)];
   })
     .filter((visit) => visit !== undefined)
-    .sort((a, b) => ageOf(now, b.startsAt) - ageOf(now, a.startsAt));
+    .sort((a, b) => countDays(now, b.startsAt) - countDays(now, a.startsAt));
   return visits.map(({ appointmentId, patientId, providerId, startsAt }, index) => {
-    const age = ageOf(now, startsAt);
+    const age = countDays(now, startsAt);
     const [name, tests] = chance.pick(panels);
     return {
       orderId: String(150001 + index),
@@ -32,7 +32,7 @@ export function orderRows(chance: Chance, now: Date, seen: SeenVisit[], example:
   });
 }
 
-function ageOf(now: Date, startsAt: string): number {
+function countDays(now: Date, startsAt: string): number {
   return daysBetween(startsAt, usDay(now));
 }
 

@@ -31,9 +31,9 @@ function currentRows(chance: Chance, now: Date, patients: SeededPatient[]) {
     for (const { providerId, weeklyHours } of providers) {
       const away = chance.happens(0.02);
       for (const shift of shiftsOn(weeklyHours, now, day)) {
-        const start = minuteOf(shift.startTime);
-        const end = minuteOf(shift.endTime);
-        const meeting = !away && shift.startTime === '13:00' && weekdayOf(now, day) === 'Wednesday';
+        const start = parseMinute(shift.startTime);
+        const end = parseMinute(shift.endTime);
+        const meeting = !away && shift.startTime === '13:00' && toWeekday(now, day) === 'Wednesday';
         if (away || meeting) {
           blocks.push({
             blockId: String(65001 + blocks.length),
@@ -65,7 +65,7 @@ function earlierRows(chance: Chance, now: Date, patients: SeededPatient[], count
   for (let day = -DAYS_BACK; day < -DAYS_EACH_WAY; day++) {
     for (const { providerId, weeklyHours } of providers) {
       for (const shift of shiftsOn(weeklyHours, now, day)) {
-        const [start, end] = [minuteOf(shift.startTime), minuteOf(shift.endTime)];
+        const [start, end] = [parseMinute(shift.startTime), parseMinute(shift.endTime)];
         visits.push(...shiftVisits(chance, 0.04, { now, day, providerId, shift, start, end }));
       }
     }
@@ -150,11 +150,11 @@ function appointment(
 }
 
 function shiftsOn(weeklyHours: WeeklyHours, now: Date, day: number): Shift[] {
-  const shifts = weeklyHours.find(({ dayName }) => dayName === weekdayOf(now, day))?.shifts ?? [];
+  const shifts = weeklyHours.find(({ dayName }) => dayName === toWeekday(now, day))?.shifts ?? [];
   return shifts.filter((shift) => takesPlace(shift, now, day));
 }
 
-function weekdayOf(now: Date, day: number): string | undefined {
+function toWeekday(now: Date, day: number): string | undefined {
   return DAY_NAMES[daysFrom(now, day).getUTCDay()];
 }
 
@@ -165,7 +165,7 @@ function takesPlace({ recurrence }: Shift, now: Date, day: number): boolean {
   return ((weeks % recurrence.intervalAmount) + recurrence.intervalAmount) % recurrence.intervalAmount === 0;
 }
 
-function minuteOf(time: string): number {
+function parseMinute(time: string): number {
   const [hour = 0, minute = 0] = time.split(':').map(Number);
   return hour * 60 + minute;
 }

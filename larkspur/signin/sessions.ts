@@ -30,14 +30,14 @@ export async function startSession(sql: Query, staffId: string, now: Date): Prom
 export async function requireSession({ sql, now }: Context, token: string): Promise<Session> {
   const at = now();
   const hash = hashToken(token);
-  const [found] = await sql<(Session & { lastSeenAt: Date })[]>`
+  const [stored] = await sql<(Session & { lastSeenAt: Date })[]>`
     select token_hash, staff_id, display_name, role, last_seen_at,
       exists (select from faults where times_left > 0) as faults_set
     from sessions join staff using (staff_id)
     where token_hash = ${hash} and active_flag = 'Y'
       and last_seen_at > ${before(at, SESSION_IDLE_MS)} and created_at > ${before(at, SESSION_LIFETIME_MS)}`;
-  if (!found) throw new EmrError('SESSION_EXPIRED', 'Not signed in, or the session has expired.');
-  const { lastSeenAt, ...session } = found;
+  if (!stored) throw new EmrError('SESSION_EXPIRED', 'Not signed in, or the session has expired.');
+  const { lastSeenAt, ...session } = stored;
   if (lastSeenAt < before(at, LAST_SEEN_INTERVAL_MS)) {
     await sql`update sessions set last_seen_at = ${at} where token_hash = ${hash}`;
   }
@@ -60,8 +60,8 @@ export async function rememberDevice(sql: Query, staffId: string, now: Date): Pr
 }
 
 export async function isRememberedDevice(sql: Query, staffId: string, token: string): Promise<boolean> {
-  const found = await sql`select 1 from devices where token_hash = ${hashToken(token)} and staff_id = ${staffId}`;
-  return found.length > 0;
+  const devices = await sql`select 1 from devices where token_hash = ${hashToken(token)} and staff_id = ${staffId}`;
+  return devices.length > 0;
 }
 
 export async function forgetDevice(sql: Query, token: string): Promise<void> {

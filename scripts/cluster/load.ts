@@ -53,7 +53,7 @@ export function startLoad(
       if (response.status === 200) return job_id;
       count(`${response.status}`);
     } catch (error) {
-      count(codeOf(error));
+      count(readErrorCode(error));
     }
     return undefined;
   };
@@ -88,7 +88,7 @@ export function startLoad(
   };
 }
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   const { cause, name } = error as Error & { cause?: { code?: string } };
   return cause?.code ?? name;
 }

@@ -69,7 +69,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
   const stop = async () => {
     // PostgreSQL and its data are no longer needed, so nothing is stopped in order.
     await Promise.all(programs.map((program) => program.stop('SIGKILL')));
-    for (const { name } of nodes) for (const pid of pidsOf(name)) process.kill(pid, 'SIGKILL');
+    for (const { name } of nodes) for (const pid of listPids(name)) process.kill(pid, 'SIGKILL');
     removeNetwork();
   };
   try {
@@ -86,7 +86,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
 
 function createNode(cluster_folder: string, number: number, programs: Program[]): Node {
   const name = `chartwire-node${number}`;
-  const ip = ipOf(number);
+  const ip = toIp(number);
   const folder = join(cluster_folder, name);
   const link = `cwnode${number}`;
   createFolder(folder);
@@ -125,14 +125,14 @@ function createNode(cluster_folder: string, number: number, programs: Program[])
 function startEtcd(folder: string, name: string, number: number): Program {
   const data = join(folder, 'etcd');
   createFolder(data);
-  const peers = Array.from({ length: node_count }, (_, n) => `chartwire-node${n + 1}=http://${ipOf(n + 1)}:2380`);
+  const peers = Array.from({ length: node_count }, (_, n) => `chartwire-node${n + 1}=http://${toIp(n + 1)}:2380`);
   const settings = {
     name,
     'data-dir': data,
-    'listen-peer-urls': `http://${ipOf(number)}:2380`,
-    'initial-advertise-peer-urls': `http://${ipOf(number)}:2380`,
-    'listen-client-urls': `http://${ipOf(number)}:2379`,
-    'advertise-client-urls': `http://${ipOf(number)}:2379`,
+    'listen-peer-urls': `http://${toIp(number)}:2380`,
+    'initial-advertise-peer-urls': `http://${toIp(number)}:2380`,
+    'listen-client-urls': `http://${toIp(number)}:2379`,
+    'advertise-client-urls': `http://${toIp(number)}:2379`,
     'initial-cluster': peers.join(','),
     'enable-v2': 'true',
     // Three times the defaults: a busy machine must not look like a failed one.
@@ -148,14 +148,14 @@ function startEtcd(folder: string, name: string, number: number): Program {
 }
 
 function patroniSettings(folder: string, name: string, number: number) {
-  const ip = ipOf(number);
+  const ip = toIp(number);
   return {
     scope: 'chartwire',
     name,
     restapi: { listen: `${ip}:8008`, connect_address: `${ip}:8008` },
     // By etcd's older API: with the newer one, Patroni before 3.0.3 overwrites the lock of the new primary when the old
     // one is back on the network, and what was written in between is lost.
-    etcd: { hosts: Array.from({ length: node_count }, (_, n) => `${ipOf(n + 1)}:2379`) },
+    etcd: { hosts: Array.from({ length: node_count }, (_, n) => `${toIp(n + 1)}:2379`) },
     bootstrap: { dcs, initdb: [{ encoding: 'UTF8' }, 'data-checksums'] },
     postgresql: {
       listen: `${ip}:5432`,
@@ -221,14 +221,14 @@ async function untilComplete(nodes: readonly Node[]): Promise<void> {
       const [leader] = members.filter(({ role }) => role === 'leader');
       const followers = members.filter(({ role }) => role !== 'leader');
       const synchronous = members.some(({ role }) => role === 'sync_standby');
-      const together = members.every((each) => each.timeline === leader?.timeline);
-      return synchronous && together && followers.length === nodes.length - 1;
+      const same_timeline = members.every((each) => each.timeline === leader?.timeline);
+      return synchronous && same_timeline && followers.length === nodes.length - 1;
     },
     180_000,
   );
 }
 
-function ipOf(number: number): string {
+function toIp(number: number): string {
   return `${network}.${10 + number}`;
 }
 
@@ -242,7 +242,7 @@ function createNetwork(): void {
 function removeNetwork(): void {
   for (let number = 1; number <= node_count; number++) {
     if (run(['ip', 'netns', 'list']).includes(`chartwire-node${number}`)) {
-      for (const pid of pidsOf(`chartwire-node${number}`)) process.kill(pid, 'SIGKILL');
+      for (const pid of listPids(`chartwire-node${number}`)) process.kill(pid, 'SIGKILL');
       run(['ip', 'netns', 'del', `chartwire-node${number}`]);
     }
   }
@@ -250,6 +250,6 @@ function removeNetwork(): void {
 }
 
 /** The processes in a node's namespace: PostgreSQL outlives a killed Patroni. */
-function pidsOf(namespace: string): number[] {
+function listPids(namespace: string): number[] {
   return run(['ip', 'netns', 'pids', namespace]).split('\n').filter(Boolean).map(Number);
 }

@@ -20,7 +20,7 @@ import {
   ownerAddress,
   passwords,
   startPostgres,
-  urlOf,
+  toUrl,
 } from './postgres.ts';
 import { print, RunError, requirePrograms, run, runMain, startSystemProgram, until } from './programs.ts';
 import { openInstallation } from './service.ts';
@@ -39,11 +39,11 @@ await runMain(async () => {
   const postgres = await startPostgres(join(folder, 'postgres'));
   const port = await freePort();
   const installation = openInstallation(folder, {
-    DATABASE_URL: urlOf(ownerAddress(port, database)),
-    DATABASE_LISTEN_URL: urlOf(await createOwner(postgres.port, database)),
+    DATABASE_URL: toUrl(ownerAddress(port, database)),
+    DATABASE_LISTEN_URL: toUrl(await createOwner(postgres.port, database)),
     DATABASE_PREPARE: 'off',
     LEASE_SECONDS: '3',
-    LARKSPUR_DATABASE_URL: urlOf(await createOwner(postgres.port, 'larkspur')),
+    LARKSPUR_DATABASE_URL: toUrl(await createOwner(postgres.port, 'larkspur')),
     LARKSPUR_PORT: `${await freePort()}`,
   });
   let bouncer = await startBouncer(join(folder, 'pgbouncer'), port, postgres.port);
@@ -113,12 +113,12 @@ async function checkTenants(port: number, server_port: number): Promise<void> {
   const direct = roleAddresses(ownerAddress(server_port, database));
   const db = openDatabase(throughPooler(direct, ownerAddress(port, database), false), 8);
   try {
-    const [known] = await asSuperuser(
+    const [client] = await asSuperuser(
       server_port,
       (sql) => sql<{ id: string }[]>`SELECT client_id AS id FROM jobs`,
       database,
     );
-    const tenants = [known?.id ?? '', randomUUID()];
+    const tenants = [client?.id ?? '', randomUUID()];
     const seen = { own: 0, other: 0, none: 0 };
     const read = async (n: number) => {
       const tenant = tenants[n % 2] ?? '';

@@ -48,7 +48,7 @@ export function ownerAddress(port: number, database: string): DatabaseAddress {
   return { host: '127.0.0.1', port, user: 'chartwire', password: passwords.chartwire, database, ssl: false };
 }
 
-export function urlOf({ user, password, host, port, database }: DatabaseAddress): string {
+export function toUrl({ user, password, host, port, database }: DatabaseAddress): string {
   return `postgres://${user}:${password}@${host}:${port}/${database}`;
 }
 

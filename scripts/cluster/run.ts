@@ -16,7 +16,7 @@ import { root } from '../serviceProcess.ts';
 import { checkInvariants, requireClean } from './invariants.ts';
 import { type Load, startLoad } from './load.ts';
 import { type Cluster, type Node, startCluster } from './patroni.ts';
-import { asSuperuser, createOwner, startPostgres, urlOf } from './postgres.ts';
+import { asSuperuser, createOwner, startPostgres, toUrl } from './postgres.ts';
 import { print, RunError, requirePrograms, runMain, until } from './programs.ts';
 import { type Failure, reportPage, summarize, summary_start } from './report.ts';
 import { restartRolling } from './rolling.ts';
@@ -56,8 +56,8 @@ await runMain(async () => {
   const cluster = await startCluster(folder);
   print('the cluster is complete');
   const installation = openInstallation(folder, {
-    DATABASE_URL: urlOf(await createOwner(cluster.port, database)),
-    LARKSPUR_DATABASE_URL: urlOf(await createOwner(emr.port, 'larkspur')),
+    DATABASE_URL: toUrl(await createOwner(cluster.port, database)),
+    LARKSPUR_DATABASE_URL: toUrl(await createOwner(emr.port, 'larkspur')),
     LARKSPUR_PORT: `${await freePort()}`,
     DRAIN_SECONDS: '5',
   });

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 import type { Sql } from '../../sql/connect.ts';
 import { freePort } from '../freePort.ts';
 import { checkInvariants, requireClean } from './invariants.ts';
-import { asSuperuser, createOwner, startPostgres, urlOf } from './postgres.ts';
+import { asSuperuser, createOwner, startPostgres, toUrl } from './postgres.ts';
 import { print, RunError, requirePrograms, runMain } from './programs.ts';
 import { restartRolling } from './rolling.ts';
 import { openInstallation } from './service.ts';
@@ -26,8 +26,8 @@ await runMain(async () => {
   chmodSync(folder, 0o755);
   const postgres = await startPostgres(join(folder, 'postgres'));
   const env = {
-    DATABASE_URL: urlOf(await createOwner(postgres.port, database)),
-    LARKSPUR_DATABASE_URL: urlOf(await createOwner(postgres.port, 'larkspur')),
+    DATABASE_URL: toUrl(await createOwner(postgres.port, database)),
+    LARKSPUR_DATABASE_URL: toUrl(await createOwner(postgres.port, 'larkspur')),
     LARKSPUR_PORT: `${await freePort()}`,
     DRAIN_SECONDS: '5',
   };

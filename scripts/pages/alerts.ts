@@ -1,9 +1,9 @@
-import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
+import { alert_codes, lookUpAlert } from '../../src/product/alerts/catalogue.ts';
 import { code, page, table } from './markdown.ts';
 
 export function alertsPage(): string {
   const rows = alert_codes.map((name) => {
-    const { title, severity, cause, remedy, page: opens } = alertOf(name);
+    const { title, severity, cause, remedy, page: opens } = lookUpAlert(name);
     return [code(name), title, severity, cause, remedy, opens];
   });
   return page('Alert codes', [

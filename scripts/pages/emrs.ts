@@ -1,4 +1,4 @@
-import { type Connector, takesField } from '../../src/emr/connector.ts';
+import { type Connector, supportsField } from '../../src/emr/connector.ts';
 import { connectors } from '../../src/emr/index.ts';
 import type { FieldOperation } from '../../src/emr/operations/operations.ts';
 import { active_fields } from '../../src/model/requests/patients.ts';
@@ -28,7 +28,12 @@ export function emrsPage(score_cards: readonly PublishedCard[]): string {
     .filter((name) => !name.includes('.'))
     .sort();
   const offers = operations.map((name) => [code(name), ...perEmr((emr) => emr.capabilities.includes(name))]);
-  const facts = emrs.map((emr) => [emr.display_name, code(emr.name), signInOf(emr), String(emr.limits.parallel_max)]);
+  const facts = emrs.map((emr) => [
+    emr.display_name,
+    code(emr.name),
+    describeSignIn(emr),
+    String(emr.limits.parallel_max),
+  ]);
   return page('EMRs', [
     'What each supported EMR can do. A request that needs something the EMR does not support is rejected immediately (`restricted_operation`, `operation_not_offered`, `restricted_field`, `unsupported_field`). `GET /link/emrs` returns the same information.',
     '## Linking',
@@ -49,7 +54,7 @@ export function emrsPage(score_cards: readonly PublishedCard[]): string {
 }
 
 /** The sign-in fields, grouped by sign-in method if there are several. */
-function signInOf({ sign_in_ways, credential_fields }: Connector): string {
+function describeSignIn({ sign_in_ways, credential_fields }: Connector): string {
   if (!sign_in_ways) return credential_fields.map(({ name, label }) => `${code(name)} (${label})`).join(', ');
   return sign_in_ways
     .map(({ name, label, fields }) => `${code(name)} (${label}): ${fields.map(code).join(', ')}`)
@@ -72,7 +77,7 @@ function limitedFields(): [request: string, operation: FieldOperation, field: st
 }
 
 function fieldSupport(emr: Connector, operation: FieldOperation, field: string): string {
-  if (!emr.capabilities.includes(operation) || !takesField(emr, emr.capabilities, operation, field)) return 'no';
+  if (!emr.capabilities.includes(operation) || !supportsField(emr, emr.capabilities, operation, field)) return 'no';
   const capabilities: readonly string[] = emr.capabilities;
   return capabilities.includes(`${operation}.${field}`) ? 'by server' : 'yes';
 }

@@ -1,6 +1,6 @@
 import { type ErrorCode, errors } from '../../src/catalog/errors.ts';
 import type { Document } from '../../src/http/openapi/document.ts';
-import { errorsOf } from '../../src/http/openapi/openApi.ts';
+import { listErrors } from '../../src/http/openapi/openApi.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { code, json, page, table } from './markdown.ts';
 
@@ -26,9 +26,9 @@ export function errorsPage(document: Document): string {
 }
 
 function where(name: ErrorCode): string {
-  const users = endpoints.filter((each) => errorsOf(each).includes(name));
+  const users = endpoints.filter((each) => listErrors(each).includes(name));
   if (users.length === endpoints.length) return 'all';
-  if (users.length === 0) return placeOf(name);
+  if (users.length === 0) return findPlace(name);
   return users.length > listed_max ? `${users.length} endpoints` : users.map((each) => code(each.id)).join(', ');
 }
 
@@ -105,7 +105,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
   ],
 };
 
-function placeOf(name: ErrorCode): string {
+function findPlace(name: ErrorCode): string {
   const place = Object.keys(undocumented).find((each) => undocumented[each]?.includes(name));
   if (!place) throw new Error(`No endpoint returns ${name}: add it to the list in scripts/pages/errors.ts.`);
   return place;

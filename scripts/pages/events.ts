@@ -3,7 +3,7 @@ import { type EventType, event_types } from '../../src/model/events.ts';
 import { retry } from '../../src/platform/worker/backoff.ts';
 import { retry_delays_ms } from '../../src/product/webhooks/deliveries.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { fieldsOf, typeOf } from '../../src/surfaces/docs/html.ts';
+import { describeType, listFields } from '../../src/surfaces/docs/html.ts';
 import { code, json, page, table } from './markdown.ts';
 
 export function eventsPage(document: Document): string {
@@ -32,9 +32,9 @@ function section(document: Document, type: EventType): string {
   const content = requestBody?.content['application/json'];
   const envelope = content?.schema.properties ?? {};
   const absent = ['job_id', 'access_token_reference_id'].filter((name) => !(name in envelope));
-  const rows = fieldsOf(envelope.data ?? {}).map((field) => [
+  const rows = listFields(envelope.data ?? {}).map((field) => [
     code(field.name),
-    typeOf(field.schema),
+    describeType(field.schema),
     field.required ? 'always' : 'if applicable',
     field.schema.description ?? '',
   ]);

@@ -1,14 +1,14 @@
 import { failures, send_again_texts } from '../../src/catalog/failures.ts';
 import type { Document } from '../../src/http/openapi/document.ts';
 import { event_types } from '../../src/model/events.ts';
-import { fieldsOf } from '../../src/surfaces/docs/html.ts';
+import { listFields } from '../../src/surfaces/docs/html.ts';
 import { code, json, page, table } from './markdown.ts';
 
 export function failuresPage(document: Document): string {
   const rows = Object.entries(failures).map(([name, { cause, remedy, send_again }]) => {
     return [code(name), cause, remedy, send_again_texts[send_again]];
   });
-  const with_reasons = event_types.filter((type) => fieldsOf(dataOf(document, type)).some(isReasons));
+  const with_reasons = event_types.filter((type) => listFields(findData(document, type)).some(isReasons));
   const { example } = document.webhooks['patient.update_failed']?.post.requestBody.content['application/json'] ?? {};
   return page('Failure codes', [
     'Requests that the service rejects have an [error code](errors.md) and an HTTP status. A failure code says why a write that was accepted, or a sync, failed later. Codes never change. New ones may be added: treat an unknown code like `emr_refused`.',
@@ -18,7 +18,7 @@ export function failuresPage(document: Document): string {
   ]);
 }
 
-function dataOf(document: Document, type: string) {
+function findData(document: Document, type: string) {
   return document.webhooks[type]?.post.requestBody.content['application/json'].schema.properties?.data ?? {};
 }
 

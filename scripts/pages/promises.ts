@@ -8,7 +8,7 @@ import { code, page, table } from './markdown.ts';
 /** `docs/reference/promises.md`: every promise with its tests and the figures of the last long run. */
 export async function promisesPage(root: string): Promise<string> {
   const runs: StageRun[] = JSON.parse(await readFile(join(root, result_file), 'utf8'));
-  const measured = promises.filter((row) => figuresOf(runs, row).length > 0).length;
+  const measured = promises.filter((row) => listFigures(runs, row).length > 0).length;
   const open = promises.filter((row) => isOpen(runs, row));
   return page('Promises', [
     'What the service guarantees when something fails, and how it is checked. The short form of each check is part of `npm test`. The long form is `npm run soak`: API, workers, database, EMR and receivers as real processes, with faults from a seed. Afterwards a separate program compares the database, the EMR’s ledger, and the records kept by clients and receivers.',
@@ -18,9 +18,9 @@ export async function promisesPage(root: string): Promise<string> {
       runs.map((run) => [
         run.name,
         run.at.slice(0, 16).replace('T', ' '),
-        resultOf(run),
+        formatResult(run),
         `${run.duration_s} s`,
-        commandOf(run),
+        formatCommand(run),
       ]),
     ),
     `Machine: ${[...new Set(runs.map(({ machine, node }) => `${machine}, Node ${node}`))].join('; ')}. All parts share it.`,
@@ -41,16 +41,16 @@ export async function promisesPage(root: string): Promise<string> {
   ]);
 }
 
-function commandOf({ name, seed, minutes }: StageRun): string {
+function formatCommand({ name, seed, minutes }: StageRun): string {
   return code(`npm run soak -- --stage "${name}" --seed ${seed} --minutes ${minutes}`);
 }
 
-function resultOf({ passed, error }: StageRun): string {
+function formatResult({ passed, error }: StageRun): string {
   return passed ? 'passed' : `**failed**${error === undefined ? '' : `: ${error}`}`;
 }
 
 function cells(runs: StageRun[], row: PromiseRow): string[] {
-  const figures = figuresOf(runs, row);
+  const figures = listFigures(runs, row);
   const unmeasured = figures.length === 0 ? ['No long run has measured it yet.'] : [];
   const open = [...(row.open === undefined ? [] : [row.open]), ...unmeasured];
   const goal = row.goal === undefined ? [] : [`Goal: ${row.goal}`];
@@ -59,10 +59,10 @@ function cells(runs: StageRun[], row: PromiseRow): string[] {
 }
 
 function isOpen(runs: StageRun[], row: PromiseRow): boolean {
-  return row.open !== undefined || figuresOf(runs, row).length === 0;
+  return row.open !== undefined || listFigures(runs, row).length === 0;
 }
 
-function figuresOf(runs: readonly StageRun[], { row }: PromiseRow): string[] {
+function listFigures(runs: readonly StageRun[], { row }: PromiseRow): string[] {
   return runs.flatMap(({ figures }) => figures[row] ?? []);
 }
 

@@ -1,11 +1,11 @@
 import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import { type Document, pascalCase, type Schema } from '../../src/http/openapi/document.ts';
-import { type Method, nameOf } from '../../src/http/openapi/methods.ts';
+import { type Method, readRefName } from '../../src/http/openapi/methods.ts';
 
 /** The name of an event's schema: `patient.created` → `PatientCreatedEvent`. */
 export function eventName(document: Document, type: string): string {
   const schema = document.webhooks[type]?.post.requestBody.content['application/json'].schema ?? {};
-  const name = nameOf(schema);
+  const name = readRefName(schema);
   if (name === undefined) throw new Error(`The event ${type} has no named schema.`);
   return name;
 }
@@ -21,17 +21,17 @@ export function errorCodes(document: Document): string[] {
 }
 
 /** All resources, inner ones first, because a class must be defined before it is used; last the client itself. */
-export function resourcesOf(methods: readonly Method[]): string[][] {
+export function listResources(methods: readonly Method[]): string[][] {
   const paths = methods.flatMap(({ resource }) => resource.map((_, index) => resource.slice(0, index + 1)));
   const unique = [...new Map(paths.map((path) => [path.join('.'), path])).values()];
   return [...unique.sort((a, b) => b.length - a.length), []];
 }
 
 /** What belongs to a resource: the resources below it, and its own methods. */
-export function membersOf(methods: readonly Method[], resource: string[]): { inner: string[][]; own: Method[] } {
+export function listMembers(methods: readonly Method[], resource: string[]): { inner: string[][]; own: Method[] } {
   const key = resource.join('.');
   return {
-    inner: resourcesOf(methods).filter(
+    inner: listResources(methods).filter(
       (path) => path.length === resource.length + 1 && path.slice(0, -1).join('.') === key,
     ),
     own: methods.filter((method) => method.resource.join('.') === key),
@@ -53,6 +53,6 @@ export function responseName({ operation }: Method): string {
 
 /** The explanations of an enum's values. */
 export function valueTexts(schema: Schema): [value: string, text: string][] {
-  const found = [schema, ...(schema.anyOf ?? [])].find((each) => each['x-enumDescriptions']);
-  return Object.entries(found?.['x-enumDescriptions'] ?? {});
+  const described = [schema, ...(schema.anyOf ?? [])].find((each) => each['x-enumDescriptions']);
+  return Object.entries(described?.['x-enumDescriptions'] ?? {});
 }

@@ -137,7 +137,7 @@ const drills: Stage = {
   run: async (options) => {
     const times = clamp(Math.round(options.minutes / 10), 1, 5);
     let passed = true;
-    for (let n = 0; n < times && passed; n++) passed = (await runTests(options, testsOf(36))).failed === 0;
+    for (let n = 0; n < times && passed; n++) passed = (await runTests(options, findTests(36))).failed === 0;
     return { passed, figures: { 36: `${counted(times, 'restore')}: ${passed ? 'no' : 'a'} write repeated` } };
   },
 };
@@ -149,8 +149,8 @@ const short_tests: Stage = {
   minutes_min: 10,
   run: async (options) => {
     const rows = options.only === undefined ? short_tests.rows : [options.only];
-    const { passed, failed } = await runTests(options, rows.flatMap(testsOf));
-    const figures = rows.map((row) => [row, `${counted(countOf(passed, row), 'test')} passed`]);
+    const { passed, failed } = await runTests(options, rows.flatMap(findTests));
+    const figures = rows.map((row) => [row, `${counted(countPassed(passed, row), 'test')} passed`]);
     return { passed: failed === 0, figures: Object.fromEntries(figures) };
   },
 };
@@ -182,20 +182,20 @@ function longStage({ name, row, variable, short, long, per_minute, describe }: L
       const figure = clamp(Math.round(per_minute * options.minutes), short, long);
       const seeds = ['AVAILABILITY_SEED', 'GENERATED_SEED', 'SYNC_SEED'].map((name) => [name, `${options.seed}`]);
       const env = { [variable]: `${figure}`, ...Object.fromEntries(seeds) };
-      const { failed } = await runTests(options, testsOf(row), env);
+      const { failed } = await runTests(options, findTests(row), env);
       const text = describe(figure);
       return { passed: failed === 0, figures: { [row]: failed === 0 ? text : `${text}: FAILED` } };
     },
   };
 }
 
-function testsOf(row: number) {
+function findTests(row: number) {
   return promises.find((each) => each.row === row)?.tests ?? [];
 }
 
 /** How many of the tests that passed belong to a promise. A `test.each` counts once per case. */
-function countOf(passed: readonly { file: string; title: string }[], row: number): number {
-  const own = testsOf(row);
+function countPassed(passed: readonly { file: string; title: string }[], row: number): number {
+  const own = findTests(row);
   return passed.filter(({ file, title }) =>
     own.some((each) => file.endsWith(each.file) && new RegExp(titlePattern(each.title)).test(title)),
   ).length;

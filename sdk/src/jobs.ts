@@ -58,8 +58,8 @@ export async function requestAndWaitForEvent<Event, Field extends string, Accept
     for (const event_type of types) {
       const call = { method: 'GET', path: '/v1/webhook-events', query: { event_type, page_size: 100 } } as const;
       const { webhook_events } = await transport.request<{ webhook_events: StoredEvent[] }>(call, each);
-      const found = webhook_events.find(({ data }) => (data as Record<string, unknown>)[field] === id);
-      if (found) return found;
+      const match = webhook_events.find(({ data }) => (data as Record<string, unknown>)[field] === id);
+      if (match) return match;
     }
     return undefined;
   });
@@ -81,8 +81,8 @@ async function poll<T>(
         `${what} has not finished in time. It continues in the service: wait again, or use webhooks.`,
       );
     }
-    const found = await look({ timeoutMs: left_ms, signal });
-    if (found !== undefined) return found;
+    const result = await look({ timeoutMs: left_ms, signal });
+    if (result !== undefined) return result;
     await sleep(Math.max(Math.min(pause_ms * (0.75 + Math.random() / 2), deadline - Date.now()), 0), signal);
   }
 }

@@ -30,7 +30,7 @@ let replace: (() => void) | undefined;
 export async function openLink(options: OpenLinkOptions): Promise<LinkOutcome> {
   const { token, onEvent, signal } = options;
   signal?.throwIfAborted();
-  const link = await loadScript(scriptUrlOf(options));
+  const link = await loadScript(chooseScriptUrl(options));
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const handle = link.init({
@@ -53,7 +53,7 @@ export async function openLink(options: OpenLinkOptions): Promise<LinkOutcome> {
   });
 }
 
-function scriptUrlOf({ scriptUrl, baseUrl }: OpenLinkOptions): string {
+function chooseScriptUrl({ scriptUrl, baseUrl }: OpenLinkOptions): string {
   if (scriptUrl !== undefined) return scriptUrl;
   if (baseUrl === undefined) throw new TypeError('openLink needs baseUrl or scriptUrl.');
   return `${baseUrl.replace(/\/+$/, '')}/link/v1/link.js`;

@@ -35,7 +35,7 @@ export class PagePromise<Page extends object, Item> implements PromiseLike<Page>
     for (;;) {
       // The generator of resources.gen.ts names the list of the response.
       yield* (page as Record<string, unknown>)[this.#items] as Item[];
-      const next = nextOf(page);
+      const next = findNext(page);
       if (!next) return;
       page = await this.#load(next);
     }
@@ -47,7 +47,7 @@ export class PagePromise<Page extends object, Item> implements PromiseLike<Page>
   }
 }
 
-function nextOf({ pagination, next }: Position): Next | undefined {
+function findNext({ pagination, next }: Position): Next | undefined {
   if (pagination && pagination.page < pagination.total_pages) return { page: pagination.page + 1 };
   return next ? { before: next } : undefined;
 }

@@ -82,13 +82,13 @@ export class Transport {
     signal?.addEventListener('abort', abort);
     try {
       const send = this.#options.fetch ?? fetch;
-      const response = await send(this.#baseUrl + call.path + queryOf(call.query), {
+      const response = await send(this.#baseUrl + call.path + encodeQuery(call.query), {
         method: call.method,
         headers,
         signal: controller.signal,
         // Following one would send the credentials to another place.
         redirect: 'manual',
-        ...(call.body !== undefined && { body: call.form ? formOf(call.body) : JSON.stringify(call.body) }),
+        ...(call.body !== undefined && { body: call.form ? toForm(call.body) : JSON.stringify(call.body) }),
       });
       const text = await response.text();
       if (!response.ok) return { error: errorFor(response, text, call) };
@@ -162,13 +162,13 @@ function isRepeatable({ method }: Call, { status, code }: ChartwireError): boole
   return method !== 'DELETE' && (status === 502 || status === undefined);
 }
 
-function queryOf(query: object | undefined): string {
-  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
-  const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString();
+function encodeQuery(query: object | undefined): string {
+  const entries = Object.entries(query ?? {}).filter(([, value]) => value !== undefined);
+  const text = new URLSearchParams(entries.map(([name, value]): [string, string] => [name, String(value)])).toString();
   return text === '' ? '' : `?${text}`;
 }
 
-function formOf(fields: object): FormData {
+function toForm(fields: object): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;

@@ -26,7 +26,7 @@ export async function verifyWebhook(
   { toleranceSeconds = 300 }: Options = {},
 ): Promise<WebhookEvent> {
   const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => {
-    const value = headerOf(headers, name);
+    const value = readHeader(headers, name);
     if (!value) throw new WebhookVerificationError(`The header ${name} is missing.`);
     return value;
   }) as [string, string, string];
@@ -86,7 +86,7 @@ export async function fromNodeRequest(request: NodeRequest): Promise<Received> {
   return { body: whole, headers };
 }
 
-function headerOf(headers: WebhookHeaders, name: string): string | undefined {
+function readHeader(headers: WebhookHeaders, name: string): string | undefined {
   if (typeof headers.get === 'function') return (headers as Headers).get(name) ?? undefined;
   const entry = Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1];
   return typeof entry === 'object' ? entry[0] : (entry as string | undefined);

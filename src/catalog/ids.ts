@@ -10,7 +10,7 @@ export function newId(): string {
 const id_bytes = Buffer.alloc(16);
 
 /** The smallest possible id of a time, which ids start with. */
-export function firstIdOf(moment: Date): string {
+export function firstIdAt(moment: Date): string {
   return moment.getTime().toString(16).padStart(12, '0').padEnd(32, '0');
 }
 

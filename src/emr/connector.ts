@@ -293,7 +293,7 @@ export type EvidenceState = 'declared' | 'works' | 'refused';
 export type Evidence = { capability: Capability; state: EvidenceState; detail?: string };
 
 /** Whether an EMR can store a field of a request. `capabilities` are those of the account. */
-export function takesField(
+export function supportsField(
   connector: Pick<Connector, 'unsupported_fields' | 'capabilities'>,
   capabilities: readonly Capability[],
   operation: FieldOperation,

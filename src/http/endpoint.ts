@@ -253,7 +253,7 @@ export function isRead({ method, reads }: Pick<Endpoint, 'method' | 'reads'>): b
 }
 
 /** Whether an endpoint takes an Idempotency-Key. A deletion takes none: repeating it has no further effect. */
-export function takesKey(endpoint: Pick<Endpoint, 'method' | 'reads'>): boolean {
+export function acceptsKey(endpoint: Pick<Endpoint, 'method' | 'reads'>): boolean {
   return !isRead(endpoint) && endpoint.method !== 'DELETE';
 }
 

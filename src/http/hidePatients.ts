@@ -85,7 +85,7 @@ function show(schema: Node | undefined, value: unknown): unknown {
     );
   }
   if (!accepts(schema, value)) return hide(value);
-  if (schema.secret_url) return originOf(String(value));
+  if (schema.secret_url) return hidePath(String(value));
   if (Array.isArray(value)) return value.map((each) => show(schema.items, each));
   if (!isObject(value)) return value;
   const { properties = {}, patternProperties = {} } = schema;
@@ -97,7 +97,7 @@ function show(schema: Node | undefined, value: unknown): unknown {
 }
 
 /** Enough to tell endpoints apart. */
-function originOf(url: string): string {
+function hidePath(url: string): string {
   const parsed = parseUrl(url);
   return parsed ? `${parsed.origin}/${hidden_text}` : hidden_text;
 }

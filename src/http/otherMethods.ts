@@ -22,7 +22,7 @@ export function answerOtherMethods(server: FastifyInstance): {
   const routes: Route[] = [];
   server.addHook('onRoute', ({ url, method, config }) => {
     if (config?.not_found) return;
-    routes.push({ pattern: patternOf(url), wildcard: url.includes('*'), methods: [method].flat() });
+    routes.push({ pattern: toPattern(url), wildcard: url.includes('*'), methods: [method].flat() });
   });
   const allowedAt = (path: string): string[] => {
     const matching = routes.filter(({ pattern }) => pattern.test(path));
@@ -31,7 +31,7 @@ export function answerOtherMethods(server: FastifyInstance): {
     return [...new Set(methods)].sort();
   };
   const handle = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const allowed = allowedAt(pathOf(request));
+    const allowed = allowedAt(readPath(request));
     if (allowed.length === 0 || allowed.includes(request.method)) throw routeNotFound(request);
     reply.header('allow', [...allowed, 'OPTIONS'].join(', '));
     if (request.method === 'OPTIONS') return reply.status(204).send();
@@ -39,17 +39,17 @@ export function answerOtherMethods(server: FastifyInstance): {
   };
   server.addHook('onRequest', async (request, reply) => {
     // Here, before Fastify looks at the body, and because a scope may have a page of its own for paths that are not found.
-    const has_page = ['GET', 'HEAD'].includes(request.method) && allowedAt(pathOf(request)).length === 0;
+    const has_page = ['GET', 'HEAD'].includes(request.method) && allowedAt(readPath(request)).length === 0;
     if (request.is404 && !has_page) return handle(request, reply);
   });
   return { handle };
 }
 
-function pathOf({ url }: FastifyRequest): string {
+function readPath({ url }: FastifyRequest): string {
   return url.split('?')[0] ?? '';
 }
 
-function patternOf(url: string): RegExp {
+function toPattern(url: string): RegExp {
   const parts = url.split(/(:\w+|\*)/).map((part) => {
     if (part === '*') return '.*';
     return part.startsWith(':') ? '[^/]+' : part.replace(/[.+?^${}()|[\]\\]/g, '\\$&');

@@ -162,7 +162,7 @@ async function findKeySet(
   const [client] = await ctx.db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${public_id}`;
   if (!client) return undefined;
   const app_id = parseId(label);
-  const known =
+  const is_known =
     (ctx.config.sandbox && label === sandbox_label) || (app_id && (await hasEmrApp(ctx, client.id, app_id)));
-  return known ? clientKeys(ctx, client.id) : undefined;
+  return is_known ? clientKeys(ctx, client.id) : undefined;
 }

@@ -43,12 +43,12 @@ export async function recordResponse(ctx: Context, { audit }: FastifyRequest, st
 }
 
 /** Returns undefined if the caller is anonymous or the endpoint is not audited. */
-export function openRequestAudit(ctx: Context, request: FastifyRequest, caller: Caller): RequestAudit | undefined {
+export function createRequestAudit(ctx: Context, request: FastifyRequest, caller: Caller): RequestAudit | undefined {
   const { endpoint } = request.routeOptions.config;
-  const actor = actorOf(caller, request.params);
+  const actor = findActor(caller, request.params);
   if (!endpoint || endpoint.audited === false || !actor) return undefined;
   const mrns = new Set<string>();
-  let fields: Parameters<RequestAudit['auditSubject']>[0] = subjectOf(request.params);
+  let fields: Parameters<RequestAudit['auditSubject']>[0] = readSubject(request.params);
   let queued: AuditEntry | undefined;
   const audit: RequestAudit = {
     recorded: false,
@@ -90,7 +90,7 @@ export function openRequestAudit(ctx: Context, request: FastifyRequest, caller: 
 
 type Actor = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
 
-function actorOf({ client, account, link, operator }: Caller, params: unknown): Actor | undefined {
+function findActor({ client, account, link, operator }: Caller, params: unknown): Actor | undefined {
   const client_id = client?.id ?? null;
   if (operator) {
     const { account_id = '' } = params as { account_id?: string };
@@ -102,7 +102,7 @@ function actorOf({ client, account, link, operator }: Caller, params: unknown): 
 }
 
 /** The record named by the path, if it is one of our ids. Anything else could be an MRN sent by mistake. */
-function subjectOf(params: unknown): Pick<AuditEntry, 'subject' | 'job_id'> {
+function readSubject(params: unknown): Pick<AuditEntry, 'subject' | 'job_id'> {
   const { id = '', job_id = '' } = params as { id?: string; job_id?: string };
   if (/^\d{1,15}$/.test(job_id)) return { job_id: Number(job_id) };
   const subject = /^wh_[0-9a-f]{24}$/.test(id) ? id : parseId(id);

@@ -63,7 +63,7 @@ const segments_max = 8;
  * MRN, a name or a token.
  */
 export function pathMask(endpoints: readonly Endpoint[]): (url: string) => string {
-  const known = new Set(endpoints.flatMap(({ path }) => path.split('/').map(fold)));
+  const known_segments = new Set(endpoints.flatMap(({ path }) => path.split('/').map(fold)));
   return (url) => {
     const [path = ''] = url.split(/[?#]/);
     const segments = path.split('/').slice(1);
@@ -72,7 +72,7 @@ export function pathMask(endpoints: readonly Endpoint[]): (url: string) => strin
   };
 
   function isKnown(segment: string): boolean {
-    return segment === '' || (/^[\w-]{1,60}$/.test(segment) && known.has(fold(segment)));
+    return segment === '' || (/^[\w-]{1,60}$/.test(segment) && known_segments.has(fold(segment)));
   }
 }
 

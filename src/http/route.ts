@@ -4,17 +4,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TObject } from 'typebox';
 import { apiError } from '../catalog/errors.ts';
 import type { Context } from '../product/context.ts';
-import { anonymous, authenticate, type Caller, credentialOf } from './auth/authenticate.ts';
+import { anonymous, authenticate, type Caller, hashCaller } from './auth/authenticate.ts';
 import { requireFreshSignIn, requireRole, requireSetup } from './auth/authenticateOperator.ts';
 import { type Form, type FormLimiter, readForm, requireReadableBody } from './bodies.ts';
 import {
   type AnyRequest,
+  acceptsKey,
   body_bytes_max,
   bodyPart,
   type Endpoint,
   JsonText,
   Replayed,
-  takesKey,
   WithHeaders,
 } from './endpoint.ts';
 import { showToOperator } from './hidePatients.ts';
@@ -22,7 +22,7 @@ import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import type { AddressLimit } from './limits/addressLimit.ts';
 import type { Streams } from './limits/connections.ts';
 import { applyRateLimit, type RateLimiter } from './limits/rateLimit.ts';
-import { openRequestAudit, recordResponse } from './requestAudit.ts';
+import { createRequestAudit, recordResponse } from './requestAudit.ts';
 import { reader, rejectUnstorable } from './validate.ts';
 
 type Limits = {
@@ -40,7 +40,7 @@ const json_type = 'application/json; charset=utf-8';
 
 /** Serves one declared endpoint. */
 export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoint, limits: Limits): void {
-  const { admit, admitAgain } = openAdmission(ctx, endpoint, limits);
+  const { admit, admitAgain } = createAdmission(ctx, endpoint, limits);
   const readParts = partsReader(endpoint);
   const respond = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
     await admitAgain(request);
@@ -72,13 +72,13 @@ export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoi
 }
 
 /** Identifies the caller and checks what they may do: with the headers, and again after a body that took long. */
-function openAdmission(ctx: Context, endpoint: Endpoint, { limit, address_limit }: Limits) {
+function createAdmission(ctx: Context, endpoint: Endpoint, { limit, address_limit }: Limits) {
   const identify = async (request: FastifyRequest) => {
     request.admitted_ms = performance.now();
     request.caller =
       endpoint.auth === 'none'
         ? anonymous
-        : await address_limit.authenticate(request, credentialOf(ctx, endpoint, request.headers), () =>
+        : await address_limit.authenticate(request, hashCaller(ctx, endpoint, request.headers), () =>
             authenticate(ctx, endpoint, request),
           );
     return request.caller;
@@ -86,7 +86,7 @@ function openAdmission(ctx: Context, endpoint: Endpoint, { limit, address_limit 
   return {
     admit: async (request: FastifyRequest, reply: FastifyReply) => {
       const caller = await identify(request);
-      const audit = openRequestAudit(ctx, request, caller);
+      const audit = createRequestAudit(ctx, request, caller);
       if (audit) request.audit = audit;
       requireRights(ctx, endpoint, request, caller);
       // An operator's requests do not count against the client's rate limit.
@@ -136,7 +136,7 @@ function partsReader(endpoint: Endpoint): (request: FastifyRequest, form: Form |
     const body = readBody?.(readRawBody(request, form));
     const { client, account, operator } = request.caller ?? anonymous;
     const idempotency =
-      takesKey(endpoint) && !operator
+      acceptsKey(endpoint) && !operator
         ? readIdempotencyKey(idempotencyKeys(request), account?.id ?? client?.id, {
             endpoint: endpoint.id,
             params,

@@ -14,7 +14,7 @@ const caller_errors: Record<string, (endpoint: Endpoint | undefined) => ApiError
     const expected = endpoint?.file_field === undefined ? 'application/json' : 'multipart/form-data';
     return apiError('media_type_unsupported', { expected });
   },
-  FST_ERR_CTP_BODY_TOO_LARGE: (endpoint) => apiError('body_too_large', { limit: bodyLimitOf(endpoint) }),
+  FST_ERR_CTP_BODY_TOO_LARGE: (endpoint) => apiError('body_too_large', { limit: formatBodyLimit(endpoint) }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => apiError('body_not_json'),
   FST_ERR_BAD_URL: () => apiError('invalid_field', { rule: 'The request URL is not valid.' }),
   FST_ERR_MAX_PARAM_LENGTH: () => apiError('invalid_field', { rule: 'The request URL is too long.' }),
@@ -23,7 +23,7 @@ const caller_errors: Record<string, (endpoint: Endpoint | undefined) => ApiError
 /** Sends every error response, in one format. Unexpected errors reveal nothing but the request id. */
 export function sendError(ctx: Context, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { endpoint } = request.routeOptions.config;
-  const api_error = apiErrorOf(error, request);
+  const api_error = toApiError(error, request);
   if (api_error.status >= 500) {
     ctx.log.error({ request_id: request.id, endpoint: endpoint?.id ?? '', err: error }, 'request failed');
   }
@@ -34,7 +34,7 @@ export function sendError(ctx: Context, error: unknown, request: FastifyRequest,
   reply.status(api_error.status);
   // No hook has run yet if the URL could not be decoded.
   reply.header('x-request-id', request.id);
-  return reply.send(bodyOf(api_error, request.id));
+  return reply.send(composeBody(api_error, request.id));
 }
 
 /**
@@ -48,13 +48,13 @@ function leavesBodyUnread({ headers }: FastifyRequest, { code }: ApiError): bool
   return 'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) > read_max;
 }
 
-function bodyLimitOf(endpoint: Endpoint | undefined): string {
+function formatBodyLimit(endpoint: Endpoint | undefined): string {
   const bytes = body_bytes_max[endpoint?.auth ?? 'none'];
   return bytes >= 1_048_576 ? `${bytes / 1_048_576} MB` : `${bytes / 1024} KB`;
 }
 
-export function apiErrorOf(error: unknown, request: FastifyRequest): ApiError {
-  return asApiError(error, request.routeOptions.config.endpoint, request.headers['idempotency-key'] !== undefined);
+export function toApiError(error: unknown, request: FastifyRequest): ApiError {
+  return mapError(error, request.routeOptions.config.endpoint, request.headers['idempotency-key'] !== undefined);
 }
 
 /** Whether the database was slow or unavailable, which no request causes by what it contains. */
@@ -86,7 +86,7 @@ export function sendConnectError(_request: unknown, socket: Duplex): void {
 
 function sendOnSocket(socket: Duplex, api_error: ApiError): void {
   const id = newId();
-  const body = JSON.stringify(bodyOf(api_error, id));
+  const body = JSON.stringify(composeBody(api_error, id));
   socket.end(
     `HTTP/1.1 ${api_error.status} ${STATUS_CODES[api_error.status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${id}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n${body}`,
@@ -98,7 +98,7 @@ const parse_errors: Record<string, () => ApiError> = {
   ERR_HTTP_REQUEST_TIMEOUT: () => apiError('request_timeout'),
 };
 
-function bodyOf(api_error: ApiError, request_id: string) {
+function composeBody(api_error: ApiError, request_id: string) {
   if (api_error.code === 'login_required') return { success: false, error: api_error.code, message: api_error.message };
   return {
     success: false,
@@ -109,7 +109,7 @@ function bodyOf(api_error: ApiError, request_id: string) {
   };
 }
 
-function asApiError(error: unknown, endpoint: Endpoint | undefined, keyed: boolean): ApiError {
+function mapError(error: unknown, endpoint: Endpoint | undefined, keyed: boolean): ApiError {
   if (error instanceof ApiError) return error;
   const code = String((error as { code?: unknown } | null)?.code ?? '');
   const callerError = caller_errors[code];

@@ -9,14 +9,14 @@ import { documentsMax } from '../product/jobs/enqueue.ts';
 import type { Caller } from './auth/authenticate.ts';
 import { acceptJson, formLimiter } from './bodies.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
-import { type AddressLimit, type AddressLimiting, openAddressLimit } from './limits/addressLimit.ts';
-import { endConnectionsOnClose, limitConnections, openStreams } from './limits/connections.ts';
-import { openSharedLimits, rateLimiter } from './limits/rateLimit.ts';
+import { type AddressLimit, type AddressLimiting, createAddressLimit } from './limits/addressLimit.ts';
+import { endConnectionsOnClose, limitConnections, trackStreams } from './limits/connections.ts';
+import { createSharedLimits, rateLimiter } from './limits/rateLimit.ts';
 import { answerOtherMethods } from './otherMethods.ts';
 import { recordResponse } from './requestAudit.ts';
 import { isLogged, loggedRequest, pathMask, traceRequests } from './requestLog.ts';
 import { addRoute } from './route.ts';
-import { apiErrorOf, sendConnectError, sendError, sendParseError } from './sendError.ts';
+import { sendConnectError, sendError, sendParseError, toApiError } from './sendError.ts';
 
 /** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */
 const hsts = 'max-age=31536000';
@@ -41,18 +41,20 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   limitConnections(ctx, server);
   server.server.on('connect', sendConnectError);
   endConnectionsOnClose(server, isDraining);
-  const streams = openStreams(server);
+  const streams = trackStreams(server);
   traceRequests(ctx, server);
   const { rate_limit, rate_burst, address_rate_limit, address_rate_burst } = ctx.config;
-  const shared = openSharedLimits(ctx.notifications);
+  const shared = createSharedLimits(ctx.notifications);
   server.addHook('onReady', shared.listen);
-  const address_limit = openAddressLimit(shared.share('address', rateLimiter(address_rate_limit, address_rate_burst)));
+  const address_limit = createAddressLimit(
+    shared.share('address', rateLimiter(address_rate_limit, address_rate_burst)),
+  );
   server.decorate('address_limit', address_limit);
   addRequestHook(ctx, server, address_limit);
   const other_methods = answerOtherMethods(server);
   addResponseHooks(ctx, server, { address_limit, maskPath: pathMask(endpoints) });
   server.setErrorHandler(async (error, request, reply) => {
-    const { status } = apiErrorOf(error, request);
+    const { status } = toApiError(error, request);
     const sent = await recordResponse(ctx, request, status).then(
       () => error,
       (failure: unknown) => failure,

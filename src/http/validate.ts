@@ -26,7 +26,7 @@ export function reader(schema: TObject, part: Part): (sent: Record<string, unkno
   const order = Object.keys(schema.properties);
   const clears = canClear(schema);
   const isMissing = (name: string, value: Record<string, unknown>) =>
-    (required.has(name) || (Object.hasOwn(value, name) && needsValue(fieldOf(schema, name), part))) &&
+    (required.has(name) || (Object.hasOwn(value, name) && needsValue(findField(schema, name), part))) &&
     isBlank(value[name]);
   return (sent) => {
     const value = normalizeFields(schema, sent, part);
@@ -41,7 +41,7 @@ export function reader(schema: TObject, part: Part): (sent: Record<string, unkno
     const checked = clears ? withoutCleared(schema, value) : value;
     check ??= Compile(strict);
     if (check.Check(checked)) return value;
-    throw errorOf(schema, firstInOrder(order, check.Errors(checked)));
+    throw toApiError(schema, firstInOrder(order, check.Errors(checked)));
   };
 }
 
@@ -84,14 +84,14 @@ type Node = {
   needs_value?: boolean;
 };
 
-function fieldOf({ properties = {} }: Node, name: string): Node | undefined {
+function findField({ properties = {} }: Node, name: string): Node | undefined {
   return Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
 function normalizeFields(schema: Node, sent: object, part: Part): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const [name, each] of Object.entries(sent)) {
-    const field = fieldOf(schema, name);
+    const field = findField(schema, name);
     const value = normalize(field, each, part);
     if (!field || !isBlank(value)) setField(fields, name, value);
     else if (isCleared(field, value)) setField(fields, name, null);
@@ -170,7 +170,7 @@ function canClear({ properties = {} }: Node): boolean {
 function withoutCleared(schema: Node, value: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, each]): [string, unknown][] => {
-      const field = fieldOf(schema, name);
+      const field = findField(schema, name);
       if (each === null && field?.null_clears) return [];
       return [[name, field?.properties && isObject(each) ? withoutCleared(field, each) : each]];
     }),
@@ -190,26 +190,26 @@ function firstInOrder(order: string[], problems: Problem[]): Problem | undefined
   return [...problems].sort((a, b) => position(a) - position(b))[0];
 }
 
-function errorOf(schema: TObject, problem: Problem | undefined): ApiError {
+function toApiError(schema: TObject, problem: Problem | undefined): ApiError {
   if (!problem) return invalid('request', 'The request is not valid.');
   const path = problem.instancePath.split('/').slice(1);
   const [missing] = (problem.params as { requiredProperties?: string[] }).requiredProperties ?? [];
-  const name = (missing === undefined ? path : [...path, missing]).reduce((all, part) => pathOf(all, part), '');
+  const name = (missing === undefined ? path : [...path, missing]).reduce((all, part) => joinPath(all, part), '');
   if (missing !== undefined) return apiError('missing_field', { field: name }, { field: name });
   if (problem.keyword === 'boolean') return apiError('unexpected_fields', { fields: name }, { field: name });
   const field = schemaAt(schema, path) as CheckedField | undefined;
-  return invalid(name, ruleOf(name, field, problem).replaceAll('{name}', name));
+  return invalid(name, describeRule(name, field, problem).replaceAll('{name}', name));
 }
 
 /** The path of a field in messages: `hours[0].shifts[1].start`. */
-function pathOf(parent: string, name: string): string {
+function joinPath(parent: string, name: string): string {
   if (parent === '') return name;
   return /^\d+$/.test(name) ? `${parent}[${name}]` : `${parent}.${name}`;
 }
 
 type CheckedField = TSchema & { messages?: Messages; enum?: unknown[]; anyOf?: unknown[] };
 
-function ruleOf(name: string, field: CheckedField | undefined, problem: Problem): string {
+function describeRule(name: string, field: CheckedField | undefined, problem: Problem): string {
   if (field?.anyOf) return field.messages?.anyOf ?? `${name} is not valid`;
   const limit = (problem.params as { limit?: number }).limit;
   switch (problem.keyword) {

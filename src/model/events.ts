@@ -356,7 +356,7 @@ export type EventOf<T extends EventType = EventType> = { [K in T]: { type: K; da
 export const event_types = Object.keys(events) as EventType[];
 
 /** The MRNs found in an event's data, a job's input or a request. */
-export function patientsOf(value: unknown): string[] {
+export function collectMrns(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   const { patient_mrn, mrn, duplicate_patient_mrn, patients } = value as Record<string, unknown>;
   const from_patients = Array.isArray(patients) ? patients.map((each) => (each as { mrn?: unknown } | null)?.mrn) : [];

@@ -77,7 +77,7 @@ export function unclearable<Schema extends TSchema>(schema: Schema) {
 }
 
 /** The fields of a record in a request that changes it. All may be left out; null or "" clears the optional ones. */
-export function changesOf<Properties extends TProperties>(record: TObject<Properties>): ChangedProperties<Properties> {
+export function toChanges<Properties extends TProperties>(record: TObject<Properties>): ChangedProperties<Properties> {
   const fields = Object.entries(record.properties).map(([name, schema]) => [
     name,
     Type.IsOptional(schema) ? clearable(schema) : unclearable(schema),
@@ -125,7 +125,7 @@ export function day(options: TSchemaOptions = {}) {
 }
 
 /** Values of an EMR's records. Null if the EMR does not know the value. */
-export const known = {
+export const emr_value = {
   text: nullable(Type.String()),
   date: nullable(day()),
   number: nullable(Type.Number()),

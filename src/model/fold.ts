@@ -28,15 +28,15 @@ export function fold(name: string): string {
  * A name to search for; null if nothing is left after normalization, such as for a lone accent. Nothing matches null,
  * whereas the empty text is part of every name.
  */
-export function needleOf(name: string | null | undefined): string | null {
+export function toNeedle(name: string | null | undefined): string | null {
   const folded = fold(name ?? '');
   return folded === '' ? null : folded;
 }
 
 /** Whether two names are equal as a whole. A name without letters equals none. */
 export function isSameName(a: string | null | undefined, b: string | null | undefined): boolean {
-  const needle = needleOf(a);
-  return needle !== null && needle === needleOf(b);
+  const needle = toNeedle(a);
+  return needle !== null && needle === toNeedle(b);
 }
 
 /**

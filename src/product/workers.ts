@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 import { newId } from '../catalog/ids.ts';
 import { boundLeases, createClaimer, extendLeases, type LeasedTable } from '../platform/db/lease.ts';
-import { openCircuits } from '../platform/worker/backoff.ts';
+import { createCircuits } from '../platform/worker/backoff.ts';
 import { type ScheduledTask, startScheduledTasks } from '../platform/worker/scheduledTasks.ts';
 import { startWorker, type WorkSource } from '../platform/worker/worker.ts';
 import { purgeReplacedTokens } from './accounts/accessTokens.ts';
 import { expireAccount } from './accounts/accounts.ts';
-import { connectorOf } from './accounts/openAccount.ts';
+import { requireConnector } from './accounts/connectAccount.ts';
 import { signOutAccounts } from './accounts/signOutAccounts.ts';
 import { type AuditAnchor, openAnchor } from './audit/anchors.ts';
 import { rotateRequests } from './audit/requests.ts';
@@ -47,19 +47,19 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
   const owner = `${hostname()}:${process.pid}:${newId().slice(-8)}`;
   const lease_ms = ctx.config.lease_seconds * 1000;
   const onError = (error: unknown) => ctx.log.error({ err: error }, 'worker failed; the work will be retried');
-  const runLane = createLaneRunner(handlers, expireAccount, openCircuits());
-  const endpoint_circuits = openCircuits();
-  const sourceOf = (table: LeasedTable, run: WorkSource['run']): WorkSource => ({
+  const runLane = createLaneRunner(handlers, expireAccount, createCircuits());
+  const endpoint_circuits = createCircuits();
+  const createSource = (table: LeasedTable, run: WorkSource['run']): WorkSource => ({
     claim: createClaimer(ctx.db.system, table, { owner, lease_ms }),
     extend: (leases) => extendLeases(ctx.db.system, table, leases, lease_ms),
     run,
   });
   const jobs = startWorker(
-    sourceOf('lanes', (lease, signal) => runLane(ctx, lease, signal)),
+    createSource('lanes', (lease, signal) => runLane(ctx, lease, signal)),
     { slots: ctx.config.worker_jobs, lease_ms, onError },
   );
   const deliveries = startWorker(
-    sourceOf('deliveries', (lease, signal) => deliver(ctx, lease, signal, { circuits: endpoint_circuits })),
+    createSource('deliveries', (lease, signal) => deliver(ctx, lease, signal, { circuits: endpoint_circuits })),
     { slots: ctx.config.worker_deliveries, lease_ms, onError },
   );
   await ctx.notifications.listen('chartwire_jobs', jobs.wake);
@@ -132,7 +132,7 @@ export async function boundFutureTimes({ db: { system }, config, log, notificati
 /** Returns unfinished jobs that have neither a lane nor a re-link to wait for to their lanes. */
 export async function repairStrandedJobs(ctx: Context): Promise<void> {
   for (const { id, client_id, connector } of await findStrandedJobs(ctx.db.system)) {
-    const { parallel_max } = connectorOf(ctx, connector).limits;
+    const { parallel_max } = requireConnector(ctx, connector).limits;
     await ctx.db.tenant(client_id, (tx) => repairStrandedJob(tx, id, parallel_max));
     ctx.metrics.jobs_repaired.inc();
     ctx.log.error({ job_id: id }, 'job had no lane and was returned to the queue; please report this as a bug');
@@ -143,7 +143,7 @@ export async function repairStrandedJobs(ctx: Context): Promise<void> {
 /** Returns jobs that were parked for too long to their lanes, where their next attempt fails. */
 export async function unparkExpiredJobs(ctx: Context): Promise<void> {
   for (const { id, client_id, connector } of await findExpiredParkedJobs(ctx.db.system, 500)) {
-    const { parallel_max } = connectorOf(ctx, connector).limits;
+    const { parallel_max } = requireConnector(ctx, connector).limits;
     await ctx.db.tenant(client_id, (tx) => unparkExpiredJob(tx, id, parallel_max));
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { firstIdOf, newId } from '../../src/catalog/ids.ts';
+import { firstIdAt, newId } from '../../src/catalog/ids.ts';
 import { alert_codes } from '../../src/product/alerts/catalogue.ts';
 import { findProblems } from '../../src/product/alerts/conditions.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
@@ -7,7 +7,7 @@ import { sealAudit } from '../../src/product/audit/seals.ts';
 import { verifyIfDue } from '../../src/product/audit/verification.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { setFault, until } from '../journeys/support.ts';
@@ -17,7 +17,7 @@ let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
 });
 afterAll(() => fixture.close());
 
@@ -26,13 +26,13 @@ const opened = new Set<string>();
 type Listed = { code: string; summary: string; page: string };
 
 /** The open alerts of a code after an evaluation. One that a scheduled evaluation has just started is waited for. */
-async function openAlerts(code: string, count: number): Promise<Listed[]> {
+async function awaitAlerts(code: string, count: number): Promise<Listed[]> {
   return until(`${count} open alerts of ${code}`, async () => {
     await evaluateAlerts(fixture.ctx);
     const { open } = (await operator.get('alerts')).body.alerts;
-    const found = open.filter((each: Listed) => each.code === code);
-    if (found.length > 0) opened.add(code);
-    return found.length === count && found;
+    const matches = open.filter((each: Listed) => each.code === code);
+    if (matches.length > 0) opened.add(code);
+    return matches.length === count && matches;
   });
 }
 
@@ -45,7 +45,7 @@ const withoutSealing = (work: () => Promise<void>) =>
 
 /** Adds a record without a valid MAC, as the owner of the table, and returns its id. */
 async function forge(at: Date, columns: Record<string, unknown> = {}): Promise<string> {
-  const id = `${firstIdOf(at).slice(0, 12)}${newId().slice(12)}`;
+  const id = `${firstIdAt(at).slice(0, 12)}${newId().slice(12)}`;
   const row = { id, at, actor_kind: 'system', actor: 'service', action: 'audit.verify', outcome: 'ok', ...columns };
   await fixture.owner`INSERT INTO audit_records ${fixture.owner.values({ ...row, patients: [], mac: Buffer.alloc(32) })}`;
   return id;
@@ -68,14 +68,14 @@ describe('an alert is open', () => {
     const hook = { body: { webhook_url: receiver.url }, headers };
     const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', hook)).body;
     await fixture.api.callIn();
-    expect(await openAlerts('endpoint_failing', 1)).toMatchObject([
+    expect(await awaitAlerts('endpoint_failing', 1)).toMatchObject([
       {
         summary: expect.stringContaining(`endpoint ${webhook_id} was disabled after failures.`),
         page: page(`/events/endpoints/${webhook_id}`),
       },
     ]);
     await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
-    await openAlerts('endpoint_failing', 0);
+    await awaitAlerts('endpoint_failing', 0);
   });
 
   test('an alert is open once an endpoint has been failing for five minutes, but not before, and not if an operator disabled it', async () => {
@@ -86,23 +86,23 @@ describe('an alert is open', () => {
     const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', hook)).body;
     await fixture.api.callIn();
     await until('a failed delivery', async () => (await attention()).endpoints.length === 1);
-    await openAlerts('endpoint_failing', 0);
+    await awaitAlerts('endpoint_failing', 0);
     await fixture.owner`UPDATE webhook_endpoints SET failing_since = now() - interval '301 seconds'`;
-    expect((await openAlerts('endpoint_failing', 1))[0]?.summary).toContain('has been failing for five minutes.');
+    expect((await awaitAlerts('endpoint_failing', 1))[0]?.summary).toContain('has been failing for five minutes.');
     await fixture.owner`UPDATE webhook_endpoints SET failing_since = NULL`;
     await operator.post(`clients/{client}/webhooks/${webhook_id}/disable`);
-    await openAlerts('endpoint_failing', 0);
+    await awaitAlerts('endpoint_failing', 0);
     await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
   });
 
   test('an alert is open while the outcome of a write is unknown', async () => {
     const { job_id } = await lostCall(fixture);
-    expect(await openAlerts('jobs_need_review', 1)).toMatchObject([
+    expect(await awaitAlerts('jobs_need_review', 1)).toMatchObject([
       { summary: expect.stringContaining('1 job has an unknown outcome.'), page: page('/jobs?state=unresolved') },
     ]);
     const review = { outcome: 'done', note: 'Found in the EMR' };
     expect((await operator.post(`clients/{client}/jobs/${job_id}/review`, review)).status).toBe(200);
-    await openAlerts('jobs_need_review', 0);
+    await awaitAlerts('jobs_need_review', 0);
   });
 
   test('an alert is open while removals are held back and not confirmed; the overview shows it', async () => {
@@ -111,7 +111,7 @@ describe('an alert is open', () => {
       await fixture.api.control('DELETE', `/control/pharmacies/${ehr_id}`);
     }
     await fixture.api.sync();
-    const [alert] = await openAlerts('sync_held_back', 1);
+    const [alert] = await awaitAlerts('sync_held_back', 1);
     expect(alert).toMatchObject({
       summary: expect.stringContaining(`practice ${fixture.sandbox.org_id} no longer lists 11 of 15 pharmacies.`),
       page: page('/accounts'),
@@ -119,21 +119,21 @@ describe('an alert is open', () => {
     expect((await attention()).alerts).toMatchObject([{ code: 'sync_held_back' }]);
     const [{ id = '' } = {}] = await fixture.owner<{ id: string }[]>`SELECT id FROM organizations`;
     await operator.post(`clients/{client}/organizations/${id}/removals/pharmacies/confirm`);
-    await openAlerts('sync_held_back', 0);
+    await awaitAlerts('sync_held_back', 0);
     expect((await attention()).alerts).toStrictEqual([]);
   });
 
   test('an alert is open while an account must be re-linked; the overview shows the account, not the alert', async () => {
     await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
     await fixture.api.callIn();
-    const [alert] = await openAlerts('account_login_required', 1);
+    const [alert] = await awaitAlerts('account_login_required', 1);
     expect(alert).toMatchObject({
       summary: expect.stringContaining(`of practice ${fixture.sandbox.org_id}.`),
       page: page('/accounts'),
     });
     expect(await attention()).toMatchObject({ alerts: [], accounts: [{ org_id: fixture.sandbox.org_id }] });
     await fixture.api.link({ access_token: fixture.sandbox.access_token });
-    await openAlerts('account_login_required', 0);
+    await awaitAlerts('account_login_required', 0);
   });
 
   test('an alert is open while work that could run does not', async () => {
@@ -141,13 +141,13 @@ describe('an alert is open', () => {
     await until('no job to run', async () => (await fixture.owner`SELECT FROM lanes`).length === 0);
     await withJobsPaused(fixture, async () => {
       await fixture.api.callIn();
-      await openAlerts('queue_stalled', 0);
+      await awaitAlerts('queue_stalled', 0);
       await fixture.owner`UPDATE lanes SET ready_at = now() - interval '6 minutes' WHERE ready_at IS NOT NULL`;
-      expect(await openAlerts('queue_stalled', 1)).toMatchObject([
+      expect(await awaitAlerts('queue_stalled', 1)).toMatchObject([
         { summary: 'A job that could run has waited for 6 minutes.', page: '/' },
       ]);
     });
-    await openAlerts('queue_stalled', 0);
+    await awaitAlerts('queue_stalled', 0);
   });
 
   test('an alert is open while an EMR has not responded for five minutes; the overview shows it', async () => {
@@ -155,25 +155,25 @@ describe('an alert is open', () => {
     onTestFinished(async () => void (await fixture.api.control('DELETE', '/control/faults')));
     await fixture.api.callIn();
     await until('a failed attempt', async () => (await fixture.owner`SELECT FROM emr_outages`).length > 0);
-    await openAlerts('emr_unreachable', 0);
+    await awaitAlerts('emr_unreachable', 0);
     await fixture.owner`UPDATE emr_outages SET since = now() - interval '301 seconds'`;
-    expect(await openAlerts('emr_unreachable', 1)).toMatchObject([
+    expect(await awaitAlerts('emr_unreachable', 1)).toMatchObject([
       { summary: expect.stringContaining('for 5 minutes.'), page: page('/jobs?state=queued') },
     ]);
     expect((await attention()).alerts).toMatchObject([{ code: 'emr_unreachable' }]);
     await fixture.api.control('DELETE', '/control/faults');
-    await openAlerts('emr_unreachable', 0);
+    await awaitAlerts('emr_unreachable', 0);
   });
 
   test('an alert is open while no process runs jobs', async () => {
-    await openAlerts('no_workers', 0);
+    await awaitAlerts('no_workers', 0);
     await fixture.owner`UPDATE processes SET seen_at = now() - interval '61 seconds'`;
-    expect(await openAlerts('no_workers', 1)).toMatchObject([{ page: '/' }]);
-    await openAlerts('no_workers', 0);
+    expect(await awaitAlerts('no_workers', 1)).toMatchObject([{ page: '/' }]);
+    await awaitAlerts('no_workers', 0);
   });
 
   test('an alert is open while a transaction is older than 15 minutes', async () => {
-    await openAlerts('old_transaction', 0);
+    await awaitAlerts('old_transaction', 0);
     // Nobody waits 15 minutes: the clock by which ages are measured goes 14 minutes and 55 seconds ahead.
     const [{ definition = '' } = {}] = await fixture.owner<{ definition: string }[]>`
       SELECT pg_get_functiondef('oldest_transaction_seconds'::regproc) AS definition`;
@@ -181,34 +181,34 @@ describe('an alert is open', () => {
     await fixture.owner.unsafe(
       definition.replace('clock_timestamp()', `clock_timestamp() + interval '14 minutes 55 seconds'`),
     );
-    await openAlerts('old_transaction', 0);
+    await awaitAlerts('old_transaction', 0);
     await fixture.owner.begin(async (tx) => {
       // A transaction that has neither written nor read does not keep dead rows from being removed.
       await tx`SELECT pg_current_xact_id()`;
-      expect(await openAlerts('old_transaction', 1)).toMatchObject([
+      expect(await awaitAlerts('old_transaction', 1)).toMatchObject([
         { summary: 'A transaction has been open for 15 minutes.', page: '/settings/alerts' },
       ]);
     });
-    await openAlerts('old_transaction', 0);
+    await awaitAlerts('old_transaction', 0);
   });
 
   test('an alert is open while a record has not joined the chain of the audit log for five minutes', async () => {
     await withoutSealing(async () => {
       await operator.get('clients/{client}');
-      await openAlerts('audit_sealing_stalled', 0);
+      await awaitAlerts('audit_sealing_stalled', 0);
       const id = await forge(new Date(Date.now() - 301_000));
-      expect(await openAlerts('audit_sealing_stalled', 1)).toMatchObject([
+      expect(await awaitAlerts('audit_sealing_stalled', 1)).toMatchObject([
         { summary: 'The oldest audit record outside of the chain is 5 minutes old.', page: '/audit' },
       ]);
       await fixture.owner`DELETE FROM audit_records WHERE id = ${id}`;
-      await openAlerts('audit_sealing_stalled', 0);
+      await awaitAlerts('audit_sealing_stalled', 0);
     });
   });
 
   // Last: it changes the audit log for good.
   test('an alert is open after the audit log was changed, until a verification finds nothing', async () => {
     await sealAudit(fixture.ctx);
-    await openAlerts('audit_verification_failed', 0);
+    await awaitAlerts('audit_verification_failed', 0);
     const verify = async () => {
       // The last verification is too recent for another one.
       const audit_verify_hours = 0;
@@ -218,26 +218,26 @@ describe('an alert is open', () => {
       SELECT id, actor FROM audit_records WHERE position IS NOT NULL ORDER BY position LIMIT 1`;
     await fixture.owner`UPDATE audit_records SET actor = 'somebody else' WHERE id = ${record?.id ?? ''}`;
     await verify();
-    expect(await openAlerts('audit_verification_failed', 1)).toMatchObject([
+    expect(await awaitAlerts('audit_verification_failed', 1)).toMatchObject([
       { summary: 'The audit log failed its verification.', page: '/audit' },
     ]);
     await withoutSealing(async () => {
       const forged = [await forge(new Date('2100-01-01')), await forge(new Date())];
       forged.push(await forge(new Date(), { action: 'audit.reanchor', outcome: 'accepted' }));
-      await openAlerts('audit_verification_failed', 1);
+      await awaitAlerts('audit_verification_failed', 1);
       await fixture.owner`DELETE FROM audit_records WHERE id = ANY (${forged}::uuid[])`;
     });
     const [last] = await fixture.owner<{ id: string }[]>`
       SELECT id FROM audit_records WHERE action = 'audit.verify' AND outcome = 'failed' ORDER BY id DESC LIMIT 1`;
     await fixture.owner`UPDATE audit_records SET outcome = 'ok' WHERE id = ${last?.id ?? ''}`;
-    await openAlerts('audit_verification_failed', 1);
+    await awaitAlerts('audit_verification_failed', 1);
     await fixture.owner`UPDATE audit_records SET outcome = 'failed' WHERE id = ${last?.id ?? ''}`;
     const exported = { client_id: null, actor_kind: 'system', actor: 'command line', action: 'audit.verify' } as const;
     await fixture.ctx.audit.record({ ...exported, outcome: 'ok', detail: { export: true, checked: 1 } });
-    await openAlerts('audit_verification_failed', 1);
+    await awaitAlerts('audit_verification_failed', 1);
     await fixture.owner`UPDATE audit_records SET actor = ${record?.actor ?? ''} WHERE id = ${record?.id ?? ''}`;
     await verify();
-    await openAlerts('audit_verification_failed', 0);
+    await awaitAlerts('audit_verification_failed', 0);
   });
 });
 
@@ -250,7 +250,7 @@ test('an alert is open for 24 hours after a destination was added or changed, bu
   await operator.patch('clients/{client}', { callback_urls: ['https://app.example.org/linked'] });
   await operator.patch('clients/{client}', { callback_urls: client.callback_urls });
   await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
-  const found = async (sandbox: boolean) => {
+  const findSubjects = async (sandbox: boolean) => {
     const queues = await readQueueDepth(fixture.ctx.db);
     const problems = await findProblems(fixture.ctx.db.system, queues, {
       ...fixture.ctx,
@@ -259,31 +259,31 @@ test('an alert is open for 24 hours after a destination was added or changed, bu
     return problems.filter(({ code }) => code === 'destination_changed').map(({ summary }) => summary);
   };
   const added = (what: string) => `${client.name}: ${what} was added.`;
-  expect(await found(false)).toStrictEqual(
+  expect(await findSubjects(false)).toStrictEqual(
     expect.arrayContaining([
       added('webhook URL https://new.example.org/in'),
       added('webhook URL https://moved.example.org/in'),
       added('callback URL https://app.example.org/linked'),
     ]),
   );
-  expect(await found(true)).toStrictEqual([]);
+  expect(await findSubjects(true)).toStrictEqual([]);
   opened.add('destination_changed');
 });
 
 test('an alert is open while an EMR names an endpoint that the account’s EMR app does not allow', async () => {
   await fixture.owner`UPDATE accounts SET unexpected_endpoint = 'https://elsewhere.example.org/token'`;
-  const [alert] = await openAlerts('emr_endpoint_changed', 1);
+  const [alert] = await awaitAlerts('emr_endpoint_changed', 1);
   expect(alert).toMatchObject({ summary: expect.stringContaining('now names https://elsewhere.example.org/token.') });
   await fixture.owner`UPDATE accounts SET unexpected_endpoint = NULL`;
-  await openAlerts('emr_endpoint_changed', 0);
+  await awaitAlerts('emr_endpoint_changed', 0);
 });
 
 test('a new owner is reported for a day, with the address and the page where access is changed', async () => {
   const { email } = await newOperator(fixture, 'owner');
-  const [alert] = await openAlerts('owner_added', 1);
+  const [alert] = await awaitAlerts('owner_added', 1);
   expect(alert).toMatchObject({ summary: `${email} became an owner.`, page: '/settings/operators' });
   await fixture.owner`UPDATE operators SET owner_since = owner_since - interval '24 hours'`;
-  await openAlerts('owner_added', 0);
+  await awaitAlerts('owner_added', 0);
 });
 
 test('every alert of the catalogue was opened by its condition', () => {

@@ -3,7 +3,7 @@ import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { type Database, openDatabase } from '../../src/platform/db/database.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { openKeys } from '../../src/platform/security/keys.ts';
+import { loadKeys } from '../../src/platform/security/keys.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
@@ -29,7 +29,7 @@ const message = async () =>
 test('a process that is killed after the email arrived, but before it is recorded, leaves it to another one', async () => {
   await fixture.owner`UPDATE accounts SET status = 'login_required'`;
   const config = loadConfig(fixture.env);
-  const { system_keys } = await openKeys(config, db.system, { print: () => {}, record: async () => {} });
+  const { system_keys } = await loadKeys(config, db.system, { print: () => {}, record: async () => {} });
   const ctx = { config, db, system_keys };
   await evaluateAlerts(ctx, new Date(Date.now() - 120_000));
   await evaluateAlerts(ctx);

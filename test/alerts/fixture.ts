@@ -3,9 +3,9 @@ import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { identified, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
+import { identified, loadSystemKeys } from '../../src/platform/security/masterKeys.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
-import { openLog } from '../../src/platform/telemetry/log.ts';
+import { createLog } from '../../src/platform/telemetry/log.ts';
 import { sendMessages } from '../../src/product/alerts/channels.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
@@ -39,7 +39,7 @@ export async function createFixture() {
     VALUES (gen_random_uuid(), 'worker', 'test', '0', true, 'infinity')`;
 
   const own_keys = openDatabase(roleAddresses(database.address), 1);
-  const system_keys = await openSystemKeys(own_keys.system, { current: identified(randomBytes(32)) });
+  const system_keys = await loadSystemKeys(own_keys.system, { current: identified(randomBytes(32)) });
   await own_keys.close();
 
   const startProcess = (env: Record<string, string>) => {
@@ -49,7 +49,7 @@ export async function createFixture() {
     const ctx = {
       config: loadConfig({ SANDBOX: 'on', ...env }),
       base_url: 'https://chartwire.example.org',
-      log: openLog('trace', { write: (line) => void lines.push(line) }),
+      log: createLog('trace', { write: (line) => void lines.push(line) }),
       db,
       system_keys,
       webhook_outbound,

@@ -3,7 +3,7 @@ import type { JobSummary } from '../../src/model/activity.ts';
 import { finishedCall, rejectedCall } from '../dashboard/finishedCalls.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
-import { apiOf, expectApiError, newClient } from './support.ts';
+import { apiAs, expectApiError, newClient } from './support.ts';
 
 /** The endpoints that show an application its own jobs, accounts and requests. */
 let fixture: TestSandbox;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 const without_account = { headers: { access_token: null } };
 const get = async (path: string, options = without_account) => (await fixture.api.call('GET', path, options)).body;
-const idsOf = (jobs: JobSummary[]) => jobs.map(({ job_id }) => job_id);
+const listIds = (jobs: JobSummary[]) => jobs.map(({ job_id }) => job_id);
 
 describe('GET /v1/jobs', () => {
   test('lists the jobs of all accounts newest first, by page, without patient data', async () => {
@@ -38,7 +38,7 @@ describe('GET /v1/jobs', () => {
       },
     ]);
     const next = await get(`/v1/jobs?type=telephone_encounter.create&page_size=1&before=${page.next}`);
-    expect(idsOf(next.jobs)).toStrictEqual([first]);
+    expect(listIds(next.jobs)).toStrictEqual([first]);
     expect(JSON.stringify([page, next])).not.toContain(fixture.sandbox.example.patient_mrn);
   });
 
@@ -51,7 +51,7 @@ describe('GET /v1/jobs', () => {
     ).not.toContain(job_id);
     const access_token = await fixture.api.link({ user_id: 'activity-colleague', staff: 1 });
     const own = await get('/v1/jobs', { headers: { access_token } as never });
-    expect(idsOf(own.jobs)).not.toContain(job_id);
+    expect(listIds(own.jobs)).not.toContain(job_id);
   });
 
   test('shows nothing of another client', async () => {
@@ -87,7 +87,7 @@ describe('POST /v1/jobs/{job_id}/run-again', () => {
     const { job_id } = await rejectedCall(fixture);
     const path = `/v1/jobs/${job_id}/run-again`;
     const access_token = await fixture.api.link({ user_id: 'activity-colleague', staff: 1 });
-    const colleague = apiOf(fixture, { access_token });
+    const colleague = apiAs(fixture, { access_token });
     expectApiError(await colleague.call('POST', path, { body: {} }), 404, /Job/);
     const other = await newClient(fixture);
     expectApiError(await other.api.call('POST', path, { body: {}, ...without_account }), 404, /Job/);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { urlPath } from '../../src/http/openapi/codeSamples.ts';
-import { examplesOf } from '../../src/http/openapi/describeOperation.ts';
-import { openApi } from '../../src/http/openapi/openApi.ts';
+import { composeExamples } from '../../src/http/openapi/describeOperation.ts';
+import { composeOpenApi } from '../../src/http/openapi/openApi.ts';
 import { startService } from '../../src/main.ts';
 import { examples } from '../../src/model/examples.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
@@ -113,21 +113,21 @@ describe('/docs/sandbox.json', () => {
     }
   });
 
-  const document = openApi(endpoints, { version: '0.0.0', base_url: '' });
+  const document = composeOpenApi(endpoints, { version: '0.0.0', base_url: '' });
   // Without uploads, which the browser tests cover, and without sync, which has no fields.
   const writes = endpoints.filter((each) => each.events && each.file_field === undefined && each.id !== 'sync.create');
   test.each(writes.map((each) => [each.id, each] as const))(
     '%s succeeds with the example request',
     async (_id, endpoint) => {
       const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
-      const { params, body } = examplesOf(endpoint);
+      const { params, body } = composeExamples(endpoint);
       for (const [name, source] of Object.entries(operation?.['x-found-in'] ?? {})) {
         const [origin = '', pointer = ''] = source.split('#');
-        const found = await fixture.api.call('GET', origin.replace('GET ', ''));
+        const response = await fixture.api.call('GET', origin.replace('GET ', ''));
         params[name] = pointer
           .split('/')
           .slice(1)
-          .reduce((at, part) => at?.[part], found.body);
+          .reduce((at, part) => at?.[part], response.body);
       }
       const accepted = await fixture.api.call(endpoint.method, urlPath(endpoint.path, params, {}), { body });
       expect([accepted.status, accepted.body.message]).toStrictEqual([200, expect.any(String)]);

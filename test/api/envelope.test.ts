@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
-import { apiOf, expectApiError, raw, sendBytes } from './support.ts';
+import { apiAs, expectApiError, raw, sendBytes } from './support.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -130,7 +130,7 @@ describe('an account that needs to be re-linked', () => {
     const access_token = await fixture.api.link({ user_id: 'expiring', staff: 3 });
     await fixture.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'expiring'`;
     await fixture.owner`SELECT pg_notify('chartwire_access', '')`;
-    const api = apiOf(fixture, { access_token });
+    const api = apiAs(fixture, { access_token });
     // Without a notification, a process caches an account for 30 s.
     await expect.poll(async () => (await api.call('GET', '/v1/providers')).status, { timeout: 20_000 }).toBe(403);
     for (const [method, path] of [

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { recordLists } from '../../src/surfaces/api/recordLists.ts';
-import { type Api, openApi } from '../harness/api.ts';
+import { type Api, createApi } from '../harness/api.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
       org_id: `first-sync-${Date.now()}`,
       staff: 3,
     });
-    api = openApi({ ...fixture.sandbox, access_token });
+    api = createApi({ ...fixture.sandbox, access_token });
     for (const { id, path, method } of recordLists) {
       const response = await api.call(method, path + query(path), method === 'POST' ? { body: {} } : {});
       expectSchema(id, response);

@@ -5,7 +5,7 @@ import type { ApiResponse } from '../harness/api.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { holdKey } from './holdKey.ts';
-import { apiOf, expectApiError, newClient } from './support.ts';
+import { apiAs, expectApiError, newClient } from './support.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -91,7 +91,7 @@ describe('the same key with the same request', () => {
     const link = { body: { user_id: 'keyed', org_id: fixture.sandbox.org_id } };
     const hook = { body: { webhook_url: 'http://127.0.0.1:9/keyed' } };
     const rotation = { body: {} };
-    for (const [path, sent, secretOf] of [
+    for (const [path, sent, readSecret] of [
       ['/link/token/create', link, (body: Record<string, string>) => body.token],
       ['/v1/webhook', hook, (body: Record<string, string>) => body.webhook_secret],
       ['/v1/webhook/rotate-secret', rotation, (body: Record<string, string>) => body.webhook_secret],
@@ -102,7 +102,7 @@ describe('the same key with the same request', () => {
       expect(first.status).toBe(200);
       expect(replay.body).toStrictEqual(first.body);
       expect(replay.headers.get('idempotency-replayed')).toBe('true');
-      const secret = secretOf(first.body) ?? '';
+      const secret = readSecret(first.body) ?? '';
       expect(secret.length).toBeGreaterThan(30);
       const [row] = await fixture.owner<{ response_sealed: Buffer }[]>`
         SELECT response_sealed FROM idempotency_keys WHERE response_sealed IS NOT NULL ORDER BY created_at DESC LIMIT 1`;
@@ -174,7 +174,7 @@ describe('a key', () => {
 
   test('is scoped to the access token: two accounts can use the same key', async () => {
     const key = randomUUID();
-    const colleague = apiOf(fixture, {
+    const colleague = apiAs(fixture, {
       access_token: await fixture.api.link({ user_id: 'colleague-with-equal-key', staff: 4 }),
     });
     const own = await fixture.api.callIn({}, keyed(key));

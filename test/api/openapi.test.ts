@@ -5,19 +5,19 @@ import { describe, expect, test } from 'vitest';
 import { errors } from '../../src/catalog/errors.ts';
 import { bodyPart, type Endpoint } from '../../src/http/endpoint.ts';
 import { unnamed_text } from '../../src/http/openapi/composeExample.ts';
-import { envelopeOf } from '../../src/http/openapi/describeOperation.ts';
+import { describeEnvelope } from '../../src/http/openapi/describeOperation.ts';
 import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import type { Operation, Schema } from '../../src/http/openapi/document.ts';
-import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
+import { composeOpenApi, listErrors } from '../../src/http/openapi/openApi.ts';
 import { reader } from '../../src/http/validate.ts';
 import { type EventType, event_types } from '../../src/model/events.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
 
-const written = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
+const written = composeOpenApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
 const document = dereference(written);
-const named = endpoints.map((endpoint) => [endpoint.id, endpoint, operationOf(endpoint)] as const);
+const named = endpoints.map((endpoint) => [endpoint.id, endpoint, findOperation(endpoint)] as const);
 
 describe('every operation', () => {
   test.each(named)('%s has a summary, a group and a curl command', (_id, endpoint, operation) => {
@@ -43,16 +43,16 @@ describe('every operation', () => {
       const sent = Object.fromEntries(Object.entries(shown('query')).map(([name, value]) => [name, String(value)]));
       reader(endpoint.query, 'query')(sent);
     }
-    if (endpoint.body) reader(endpoint.body, bodyPart(endpoint))(bodyOf(operation) as Record<string, unknown>);
+    if (endpoint.body) reader(endpoint.body, bodyPart(endpoint))(findBodyExample(operation) as Record<string, unknown>);
   });
 
   test.each(named.filter(([, { body }]) => body))(
     '%s accepts blank, null and boolean values exactly where the document says so',
     (_id, endpoint, operation) => {
       const { body = Type.Object({}), file_field } = endpoint;
-      const schema = bodySchemaOf(operation) as TObject;
+      const schema = findBodySchema(operation) as TObject;
       const read = reader(body, bodyPart(endpoint));
-      const example = bodyOf(operation) as Record<string, unknown>;
+      const example = findBodyExample(operation) as Record<string, unknown>;
       for (const name of Object.keys(body.properties)) {
         for (const value of file_field === undefined ? ['', null, true] : ['']) {
           const sent = { ...example, [name]: value };
@@ -75,7 +75,7 @@ describe('every operation', () => {
   );
 
   test.each(named)('%s lists its errors with example bodies', (_id, endpoint, operation) => {
-    for (const code of errorsOf(endpoint)) {
+    for (const code of listErrors(endpoint)) {
       const { status } = errors[code];
       const content = operation.responses[status]?.content?.['application/json'];
       const body = content?.examples?.[code]?.value as Record<string, unknown>;
@@ -96,7 +96,7 @@ describe('every operation', () => {
 describe('a write', () => {
   const writes = named.filter(
     // The event of a job that runs again is that of its write.
-    ([id, { response, method }]) => 'job_id' in propertiesOf(response) && method !== 'GET' && id !== 'jobs.run-again',
+    ([id, { response, method }]) => 'job_id' in listProperties(response) && method !== 'GET' && id !== 'jobs.run-again',
   );
   test.each(writes)('%s lists the events of its outcome', (_id, _endpoint, operation) => {
     expect(operation['x-events']?.length, 'declare `events` at the endpoint').toBeGreaterThan(0);
@@ -106,7 +106,7 @@ describe('a write', () => {
 describe('an event', () => {
   test.each(event_types.map((type) => [type]))('%s has an example that matches its schema', (type: EventType) => {
     const content = document.webhooks[type]?.post.requestBody.content['application/json'];
-    expect(faults(envelopeOf(type), content?.example)).toStrictEqual([]);
+    expect(faults(describeEnvelope(type), content?.example)).toStrictEqual([]);
   });
 });
 
@@ -135,7 +135,7 @@ describe('examples', () => {
         const [place = '', pointer = ''] = source.split('#');
         const takes = [
           ...operation.parameters.map((each) => each.name),
-          ...Object.keys(bodySchemaOf(operation)?.properties ?? {}),
+          ...Object.keys(findBodySchema(operation)?.properties ?? {}),
         ];
         expect(takes, id).toContain(name);
         if (place === 'sandbox') continue;
@@ -150,9 +150,9 @@ describe('examples', () => {
 describe('the document', () => {
   test('contains the public API only', () => {
     const live = { open: () => new PassThrough(), close: () => {} };
-    const page_endpoints = [...link_endpoints, ...dashboardEndpoints({ live, clinic: () => undefined })];
+    const page_endpoints = [...link_endpoints, ...dashboardEndpoints({ live, findSandboxEmr: () => undefined })];
     const info = { version: '0.0.0', base_url: 'http://127.0.0.1:4000' };
-    expect(openApi([...endpoints, ...page_endpoints], info)).toStrictEqual(written);
+    expect(composeOpenApi([...endpoints, ...page_endpoints], info)).toStrictEqual(written);
     const dashboard = page_endpoints.filter(({ path }) => path.startsWith('/dashboard/'));
     expect(new Set(dashboard.map(({ surface }) => surface))).toStrictEqual(new Set(['dashboard']));
   });
@@ -178,8 +178,8 @@ describe('the document', () => {
           expect(status).toMatch(/^[2-5]\d\d$/);
           expect(response.description).not.toBe('');
         }
-        const known = /^(operationId|tags|summary|description|security|parameters|requestBody|responses|x-.*)$/;
-        expect(Object.keys(operation).filter((key) => !known.test(key))).toStrictEqual([]);
+        const allowed = /^(operationId|tags|summary|description|security|parameters|requestBody|responses|x-.*)$/;
+        expect(Object.keys(operation).filter((key) => !allowed.test(key))).toStrictEqual([]);
       }
     }
   });
@@ -259,7 +259,7 @@ const words = new Set(
    pattern contentMediaType minLength maxLength minimum maximum minItems maxItems examples`.split(/\s+/),
 );
 
-function operationOf(endpoint: Endpoint): Operation {
+function findOperation(endpoint: Endpoint): Operation {
   const operation = document.paths[endpoint.path]?.[endpoint.method.toLowerCase()];
   if (!operation) throw new Error(`${endpoint.id} is missing from the document.`);
   return operation;
@@ -278,23 +278,23 @@ function accepts(read: () => unknown): boolean {
   }
 }
 
-function bodySchemaOf(operation: Operation): Schema | undefined {
+function findBodySchema(operation: Operation): Schema | undefined {
   return Object.values(operation.requestBody?.content ?? {})[0]?.schema;
 }
 
-function bodyOf(operation: Operation): unknown {
+function findBodyExample(operation: Operation): unknown {
   return Object.values(operation.requestBody?.content ?? {})[0]?.example;
 }
 
 function examplesIn(operation: Operation): unknown[] {
   return [
     ...operation.parameters.map((each) => each.example),
-    bodyOf(operation),
+    findBodyExample(operation),
     operation.responses['200']?.content?.['application/json']?.example,
   ];
 }
 
-function propertiesOf(schema: unknown): Record<string, unknown> {
+function listProperties(schema: unknown): Record<string, unknown> {
   return (schema as { properties?: Record<string, unknown> }).properties ?? {};
 }
 

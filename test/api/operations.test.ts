@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { errors } from '../../src/catalog/errors.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { dereference } from '../../src/http/openapi/describeSchema.ts';
-import { errorsOf } from '../../src/http/openapi/openApi.ts';
+import { listErrors } from '../../src/http/openapi/openApi.ts';
 import { startService } from '../../src/main.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { startDatabaseProxy } from './databaseProxy.ts';
-import { apiOf, expectApiError } from './support.ts';
+import { apiAs, expectApiError } from './support.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -53,7 +53,7 @@ describe('health', () => {
       // More than the pool and the pipelined connections together.
       for (let n = 0; n < 20; n++) {
         waiting.push(ctx.db.system`SELECT pg_advisory_xact_lock(${lock})`);
-        waiting.push(ctx.db.system.begin((held) => held`SELECT pg_advisory_xact_lock(${lock})`));
+        waiting.push(ctx.db.system.begin((tx) => tx`SELECT pg_advisory_xact_lock(${lock})`));
       }
       expect((await get('/readyz')).status).toBe(200);
     });
@@ -69,7 +69,7 @@ describe('health', () => {
     const config = loadConfig({ ...fixture.env, PORT: '0', DATABASE_URL: url.href });
     const service = await startService(config, { role: 'api', print: () => {} });
     const { access_token } = fixture.sandbox;
-    const api = apiOf({ ...fixture, sandbox: { ...fixture.sandbox, base_url: service.base_url } }, { access_token });
+    const api = apiAs({ ...fixture, sandbox: { ...fixture.sandbox, base_url: service.base_url } }, { access_token });
     try {
       expect((await api.call('GET', '/readyz')).status).toBe(200);
       expect((await api.call('GET', '/v1/providers')).status).toBe(200);
@@ -165,7 +165,7 @@ describe('the reference', () => {
         { none: 0, client: 2, account: 3, link: 0, operator: 0, operator_in_client: 0 }[endpoint.auth],
       );
       expect(operation.requestBody === undefined).toBe(endpoint.body === undefined);
-      for (const code of errorsOf(endpoint)) {
+      for (const code of listErrors(endpoint)) {
         const response = operation.responses[errors[code].status];
         expect(response?.description, `${endpoint.id} ${code}`).toContain(`\`${code}\``);
       }

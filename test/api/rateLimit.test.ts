@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConnectionError } from '../../sql/errors.ts';
 import { apiError } from '../../src/catalog/errors.ts';
-import { addressKey, openAddressLimit } from '../../src/http/limits/addressLimit.ts';
+import { addressKey, createAddressLimit } from '../../src/http/limits/addressLimit.ts';
 import { rateLimiter } from '../../src/http/limits/rateLimit.ts';
 import { findClient, findClientByPublicId } from '../../src/product/clients/clients.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -24,9 +24,9 @@ afterAll(() => fixture.close());
 
 test('credentials that spell the name of another lookup are unknown', async () => {
   const client = await newClient(fixture);
-  const found = await findClientByPublicId(fixture.ctx, client.client_id);
-  await findClient(fixture.ctx, found?.id ?? '');
-  for (const client_id of [`by public id ${client.client_id}`, `by id ${found?.id}`]) {
+  const client_row = await findClientByPublicId(fixture.ctx, client.client_id);
+  await findClient(fixture.ctx, client_row?.id ?? '');
+  for (const client_id of [`by public id ${client.client_id}`, `by id ${client_row?.id}`]) {
     const headers = { access_token: null, client_id, client_secret: 'x' };
     const response = await fixture.api.call('GET', '/link/emrs', { headers });
     expect([response.status, response.body.code]).toEqual([401, 'client_credentials_invalid']);
@@ -213,12 +213,12 @@ describe('an address limit', () => {
   };
 
   test('does not count requests that authenticate', async () => {
-    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
+    const { authenticate } = createAddressLimit(rateLimiter(1, 50));
     for (let n = 0; n < 200; n++) expect(await authenticate(request, `credential ${n}`, valid)).toBe('caller');
   });
 
   test('counts parallel failures before they are known', async () => {
-    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
+    const { authenticate } = createAddressLimit(rateLimiter(1, 50));
     let lookups = 0;
     const failing = () => {
       lookups += 1;
@@ -229,7 +229,7 @@ describe('an address limit', () => {
   });
 
   test('counts a failure with a body of 1 MB like 17 failures', async () => {
-    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
+    const { authenticate } = createAddressLimit(rateLimiter(1, 50));
     const large = { ...request, headers: { 'content-length': `${1_048_576}` } };
     const attempt = () => authenticate(large, undefined, invalid).catch(({ code }) => code);
     expect([await attempt(), await attempt(), await attempt(), await attempt()]).toStrictEqual([
@@ -239,7 +239,7 @@ describe('an address limit', () => {
   });
 
   test('counts a response of 320 KB like 6 requests', async () => {
-    const { count, chargeBodies } = openAddressLimit(rateLimiter(1, 12));
+    const { count, chargeBodies } = createAddressLimit(rateLimiter(1, 12));
     const read = async () => {
       await count(request, 1);
       chargeBodies(request, 320 * 1024);
@@ -250,13 +250,13 @@ describe('an address limit', () => {
   });
 
   test('does not count the body of a request that authenticates', async () => {
-    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
+    const { authenticate } = createAddressLimit(rateLimiter(1, 50));
     const large = { ...request, headers: { 'content-length': `${5_000_000}` } };
     for (let n = 0; n < 200; n++) expect(await authenticate(large, `credential ${n}`, valid)).toBe('caller');
   });
 
   test('does not count failures of the database', async () => {
-    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
+    const { authenticate } = createAddressLimit(rateLimiter(1, 50));
     const lost = () => Promise.reject(new ConnectionError('CONNECTION_CLOSED'));
     for (let n = 0; n < 200; n++) {
       await expect(authenticate(request, 'a', lost)).rejects.toThrow('The connection to the database was lost.');
@@ -264,7 +264,7 @@ describe('an address limit', () => {
   });
 
   test('counts unexpected errors, because a request may have caused them', async () => {
-    const { authenticate } = openAddressLimit(rateLimiter(1, 50));
+    const { authenticate } = createAddressLimit(rateLimiter(1, 50));
     const broken = () => Promise.reject(new TypeError('not a function'));
     for (let n = 0; n < 50; n++) await expect(authenticate(request, 'a', broken)).rejects.toThrow('not a function');
     await expect(authenticate(request, 'a', broken)).rejects.toMatchObject({ code: 'rate_limited' });

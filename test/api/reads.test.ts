@@ -206,8 +206,8 @@ describe('patients', () => {
       '/v1/patients?mrn=UNKNOWN',
     ]);
     const responses = await Promise.all(paths.map(get));
-    const found = responses.map(({ body }) => body.patients.map(({ mrn }: { mrn: string }) => mrn));
-    expect(found).toStrictEqual(patients.flatMap(({ mrn }) => [[mrn], [mrn], [mrn], []]));
+    const mrns = responses.map(({ body }) => body.patients.map(({ mrn }: { mrn: string }) => mrn));
+    expect(mrns).toStrictEqual(patients.flatMap(({ mrn }) => [[mrn], [mrn], [mrn], []]));
     for (const { body } of responses) expect(body.pagination.page_size).toBe(body.pagination.total_count > 1 ? 1 : 100);
     const recorded = await fixture.owner<{ request_id: string; patients: number }[]>`
       SELECT request_id, cardinality(patients) AS patients FROM audit_records

@@ -2,15 +2,15 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { setFault } from '../journeys/support.ts';
-import { newPerson, openCharts, type Row } from '../spec/patients/charts.ts';
+import { createCharts, newPerson, type Row } from '../spec/patients/charts.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 import { expectApiError, expectSchema } from './support.ts';
 
 let fixture: TestSandbox;
-let charts: ReturnType<typeof openCharts>;
+let charts: ReturnType<typeof createCharts>;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
 });
 
 const list = async (path: string, query = ''): Promise<Row[]> => {
@@ -52,7 +52,7 @@ describe('an inactive record in a write is rejected like an unknown one', () => 
 
   test('a pharmacy', async () => {
     const { id, ehr_id } = await inactive('pharmacies');
-    const message = (given: string) => `Pharmacy with EMR ID '${given}' not found.`;
+    const message = (ehr_id_sent: string) => `Pharmacy with EMR ID '${ehr_id_sent}' not found.`;
     expectApiError(await fixture.api.callIn({ pharmacy_ehr_id: ehr_id }), 404, message(ehr_id), 'pharmacy_ehr_id');
     for (const pharmacy_id of [id, ehr_id]) {
       expectApiError(await charts.create({ pharmacy_id }), 404, message(pharmacy_id), 'pharmacy_id');

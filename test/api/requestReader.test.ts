@@ -1,7 +1,7 @@
 import { type TObject, Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { reader } from '../../src/http/validate.ts';
-import { changesOf, clearable, flag, nullable, secret, text, trimText, unclearable } from '../../src/model/fields.ts';
+import { clearable, flag, nullable, secret, text, toChanges, trimText, unclearable } from '../../src/model/fields.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
@@ -119,16 +119,16 @@ test('a flag is a text or a boolean, and nothing else is converted', () => {
 test('an error names the field inside of objects and lists', () => {
   const day = Type.Object({ from: text({ maxLength: 2 }) }, { additionalProperties: false });
   const schema = Type.Object({ days: Type.Array(day), home: Type.Optional(day) });
-  const fieldOf = (sent: Record<string, unknown>) => {
+  const findField = (sent: Record<string, unknown>) => {
     try {
       return read(schema, sent);
     } catch (error) {
       return error;
     }
   };
-  expect(fieldOf({ days: [{ from: '1' }, { from: '123' }] })).toMatchObject({ field: 'days[1].from' });
-  expect(fieldOf({ days: [{}] })).toMatchObject({ field: 'days[0].from', code: 'missing_field' });
-  expect(fieldOf({ days: [], home: { from: '1', to: '2' } })).toMatchObject({
+  expect(findField({ days: [{ from: '1' }, { from: '123' }] })).toMatchObject({ field: 'days[1].from' });
+  expect(findField({ days: [{}] })).toMatchObject({ field: 'days[0].from', code: 'missing_field' });
+  expect(findField({ days: [], home: { from: '1', to: '2' } })).toMatchObject({
     field: 'home.to',
     code: 'unexpected_fields',
   });
@@ -140,8 +140,8 @@ test('null or blank clears the optional fields of a record, and never the requir
     phone: Type.Optional(text({ minLength: 2 })),
     age: Type.Optional(Type.Integer()),
   });
-  const nested = Type.Object(changesOf(record), { additionalProperties: false });
-  const schema = Type.Object({ ...changesOf(record), contact: clearable(nested), id: unclearable(Type.Integer()) });
+  const nested = Type.Object(toChanges(record), { additionalProperties: false });
+  const schema = Type.Object({ ...toChanges(record), contact: clearable(nested), id: unclearable(Type.Integer()) });
   for (const empty of [null, '', ' ']) {
     expect(read(schema, { phone: empty, age: empty })).toStrictEqual({ phone: null, age: null });
     expect(read(schema, { contact: { phone: empty } })).toStrictEqual({ contact: { phone: null } });
@@ -177,7 +177,7 @@ describe('fields with secrets', () => {
     throw new Error('unused');
   };
   const live = { open: never, close: never };
-  const all = [...endpoints, ...link_endpoints, ...dashboardEndpoints({ live, clinic: () => undefined })];
+  const all = [...endpoints, ...link_endpoints, ...dashboardEndpoints({ live, findSandboxEmr: () => undefined })];
   const fields = all.flatMap(({ id, body, query }) =>
     [body, query].flatMap((part) =>
       Object.entries((part as Node | undefined)?.properties ?? {}).map(([name, field]) => ({ id, name, field })),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { rateLimiter } from '../../src/http/limits/rateLimit.ts';
 import { startService } from '../../src/main.ts';
-import { type Api, openApi } from '../harness/api.ts';
+import { type Api, createApi } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 const per_second = 5;
@@ -13,7 +13,7 @@ let processes: Api[];
 beforeAll(async () => {
   fixture = await startSandbox({ small: true, env: { RATE_LIMIT: `${per_second}`, RATE_BURST: `${burst}` } });
   const second = await startService(loadConfig(fixture.env), { role: 'api', print: () => {} });
-  processes = [fixture.api, openApi({ ...fixture.sandbox, base_url: second.ctx.base_url })];
+  processes = [fixture.api, createApi({ ...fixture.sandbox, base_url: second.ctx.base_url })];
   return second.close;
 });
 afterAll(() => fixture.close());

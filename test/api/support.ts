@@ -10,7 +10,7 @@ import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { createClient } from '../../src/product/clients/clients.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { type Api, type ApiResponse, openApi } from '../harness/api.ts';
+import { type Api, type ApiResponse, createApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 import { newFolder, type TestSandbox } from '../harness/sandbox.ts';
 
@@ -33,15 +33,15 @@ export async function withDatabase<T>(
 /** A second client of the same installation; `api` calls as it, without an access token. */
 export async function newClient(fixture: Fixture, options: { callback_urls?: string[] } = {}): Promise<OtherClient> {
   const created = await withDatabase(fixture, (db) => createClient(db, { name: 'Other', mode: 'test', ...options }));
-  return { ...created, api: apiOf(fixture, created) };
+  return { ...created, api: apiAs(fixture, created) };
 }
 
 /** The API as another client calls it, or as this one does with another access token. */
-export function apiOf(
+export function apiAs(
   fixture: Fixture,
   who: { client_id?: string; client_secret?: string; access_token?: string },
 ): Api {
-  return openApi({ ...fixture.sandbox, access_token: '', ...who });
+  return createApi({ ...fixture.sandbox, access_token: '', ...who });
 }
 
 /** Checks status, message and field of an error response, and that it has no other fields. */
@@ -135,7 +135,7 @@ export async function startProduction(
   return {
     service,
     client,
-    api: openApi(access),
+    api: createApi(access),
     close: async () => {
       await service.close();
       await database.drop();

@@ -14,7 +14,7 @@ const pages = [
 
 test('every relative link in the documentation leads to a file', () => {
   const broken = pages.flatMap((page) =>
-    [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
+    [...readProse(page).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, target = '']) => target)
       .filter((target) => !/^(https?:|#)/.test(target))
       .filter((target) => !existsSync(resolve(root, dirname(page), target.replace(/#.*$/, ''))))
@@ -25,8 +25,8 @@ test('every relative link in the documentation leads to a file', () => {
 
 test('every link to a heading leads to one', () => {
   const broken = pages.flatMap((page) =>
-    [...proseOf(page).matchAll(/\]\(([^)\s]*\.md)?#([^)\s]+)\)/g)]
-      .filter(([, target, anchor = '']) => !anchorsOf(target ? join(dirname(page), target) : page).includes(anchor))
+    [...readProse(page).matchAll(/\]\(([^)\s]*\.md)?#([^)\s]+)\)/g)]
+      .filter(([, target, anchor = '']) => !listAnchors(target ? join(dirname(page), target) : page).includes(anchor))
       .map(([, target = '', anchor]) => `${page}: ${target}#${anchor}`),
   );
   expect(broken).toStrictEqual([]);
@@ -34,7 +34,7 @@ test('every link to a heading leads to one', () => {
 
 test('every path of the repository that the documentation names exists', () => {
   const missing = pages.flatMap((page) =>
-    [...proseOf(page).matchAll(/`((?:src|larkspur|web|sdk|scripts|test|bench|docs|examples)\/[^`\s]*)`/g)]
+    [...readProse(page).matchAll(/`((?:src|larkspur|web|sdk|scripts|test|bench|docs|examples)\/[^`\s]*)`/g)]
       .map(([, path = '']) => path)
       .filter((path) => !/[<>…*{]/.test(path) && !existsSync(join(root, path)))
       .map((path) => `${page}: ${path}`),
@@ -42,13 +42,13 @@ test('every path of the repository that the documentation names exists', () => {
   expect(missing).toStrictEqual([]);
 });
 
-function proseOf(page: string): string {
+function readProse(page: string): string {
   return readFileSync(join(root, page), 'utf8').replace(/^```[\s\S]*?^```/gm, '');
 }
 
 /** The anchors of a page's headings, as GitHub derives them. */
-function anchorsOf(page: string): string[] {
-  return [...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+function listAnchors(page: string): string[] {
+  return [...readProse(page).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
     title
       .toLowerCase()
       .replace(/[^\p{L}\p{N}_\- ]/gu, '')

@@ -8,7 +8,7 @@ const folders = ['src', 'sql', 'larkspur', 'scripts', 'web', 'sdk', 'bench', 'te
 const positional_max = 4;
 
 test('no function has more than four positional parameters: further ones are one object', () => {
-  const long = folders.flatMap(filesOf).flatMap((file) => {
+  const long = folders.flatMap(listFiles).flatMap((file) => {
     const declared = functionsIn(file, readFileSync(join(root, file), 'utf8'));
     return declared.filter(({ count }) => count > positional_max).map(({ name }) => `${file}: ${name}`);
   });
@@ -42,7 +42,7 @@ function functionsIn(file: string, code: string): Declared[] {
   const declared: Declared[] = [];
   const visit = (node: Node, outer: string) => {
     const { id, key, params, type } = node;
-    const name = nameOf(id) ?? nameOf(key) ?? outer;
+    const name = readName(id) ?? readName(key) ?? outer;
     // The parameters of a generic type are in `params`, too.
     if (Array.isArray(params) && !String(type).startsWith('TSTypeParameter')) {
       declared.push({ name, count: params.length });
@@ -59,11 +59,11 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null;
 }
 
-function nameOf(node: unknown): string | undefined {
+function readName(node: unknown): string | undefined {
   return isNode(node) && 'name' in node ? String(node.name) : undefined;
 }
 
-function filesOf(folder: string): string[] {
+function listFiles(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(tsx?|mjs)$/.test(name) && !/node_modules|\.gen\.ts$/.test(name))
     .map((name) => `${folder}/${name}`)

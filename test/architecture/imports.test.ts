@@ -3,11 +3,11 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../..');
-const files = ['src', 'sql', 'larkspur', 'scripts', 'test', 'bench', 'web', 'sdk'].flatMap(filesOf);
+const files = ['src', 'sql', 'larkspur', 'scripts', 'test', 'bench', 'web', 'sdk'].flatMap(listFiles);
 /** `a.ts` → the files it imports, relative to the root. */
-const imports = new Map(files.map((file) => [file, importsOf(file, /(?:from|import) '(\.[^']+)'/g)]));
+const imports = new Map(files.map((file) => [file, listImports(file, /(?:from|import) '(\.[^']+)'/g)]));
 /** The same with those that it imports when it needs them. */
-const all_imports = new Map(files.map((file) => [file, importsOf(file, /(?:from |import |import\()'(\.[^']+)'/g)]));
+const all_imports = new Map(files.map((file) => [file, listImports(file, /(?:from |import |import\()'(\.[^']+)'/g)]));
 
 test('a folder of src imports only folders below it in the listing of ARCHITECTURE.md', () => {
   const units = listedUnits();
@@ -15,7 +15,7 @@ test('a folder of src imports only folders below it in the listing of ARCHITECTU
   for (const [file, targets] of all_imports) {
     if (!file.startsWith('src/')) continue;
     for (const target of targets.filter((each) => each.startsWith('src/'))) {
-      if (placeOf(target, units) < placeOf(file, units)) upward.push(`${file} → ${target}`);
+      if (findPlace(target, units) < findPlace(file, units)) upward.push(`${file} → ${target}`);
     }
   }
   expect(upward).toStrictEqual([]);
@@ -23,8 +23,8 @@ test('a folder of src imports only folders below it in the listing of ARCHITECTU
 
 test('the listing of ARCHITECTURE.md names what exists, and nothing else', () => {
   const units = listedUnits();
-  const sources = filesOf('src');
-  expect(sources.filter((file) => placeOf(file, units) < 0)).toStrictEqual([]);
+  const sources = listFiles('src');
+  expect(sources.filter((file) => findPlace(file, units) < 0)).toStrictEqual([]);
   expect(units.filter((unit) => !sources.some((file) => file.startsWith(unit)))).toStrictEqual([]);
 });
 
@@ -96,14 +96,14 @@ test('there are no import cycles', () => {
 });
 
 test('only the command line reads the environment', () => {
-  const readers = filesOf('src').filter((file) => /process\.env/.test(readFileSync(join(root, file), 'utf8')));
+  const readers = listFiles('src').filter((file) => /process\.env/.test(readFileSync(join(root, file), 'utf8')));
   // The code samples contain it as text.
   expect(readers).toStrictEqual(['src/http/openapi/codeSamples.ts', 'src/surfaces/cli/run.ts']);
 });
 
 test('only a connector’s own folder names its EMR', () => {
   // The documentation has guides about single EMRs.
-  const naming = filesOf('src').filter(
+  const naming = listFiles('src').filter(
     (file) =>
       !/^src\/(emr\/|main\.ts|catalog\/settings\/config\.ts|surfaces\/(sandbox\/|docs\/navigation\.ts))/.test(file) &&
       /larkspur|fhir/i.test(readFileSync(join(root, file), 'utf8')),
@@ -112,13 +112,13 @@ test('only a connector’s own folder names its EMR', () => {
 });
 
 test('no source file is longer than 400 lines', () => {
-  const long = ['src', 'sql', 'larkspur', 'scripts', 'web', 'sdk'].flatMap(filesOf).filter((file) => {
+  const long = ['src', 'sql', 'larkspur', 'scripts', 'web', 'sdk'].flatMap(listFiles).filter((file) => {
     return !file.endsWith('.gen.ts') && readFileSync(join(root, file), 'utf8').split('\n').length > 400;
   });
   expect(long).toStrictEqual([]);
 });
 
-function filesOf(folder: string): string[] {
+function listFiles(folder: string): string[] {
   try {
     return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.tsx?$/.test(name))
@@ -129,7 +129,7 @@ function filesOf(folder: string): string[] {
   }
 }
 
-function importsOf(file: string, statement: RegExp): string[] {
+function listImports(file: string, statement: RegExp): string[] {
   const text = readFileSync(join(root, file), 'utf8');
   return [...text.matchAll(statement)].map(([, target = '']) => relative(root, resolve(root, dirname(file), target)));
 }
@@ -146,7 +146,7 @@ function listedUnits(): string[] {
 }
 
 /** The place of a file in the listing: that of the longest path it begins with; -1 if there is none. */
-function placeOf(file: string, units: readonly string[]): number {
+function findPlace(file: string, units: readonly string[]): number {
   const [nearest] = units.filter((unit) => file.startsWith(unit)).sort((a, b) => b.length - a.length);
   return nearest === undefined ? -1 : units.indexOf(nearest);
 }

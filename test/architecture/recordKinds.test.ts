@@ -57,10 +57,10 @@ function listsIn(text: string): string[][] {
   };
   for (const [number, line] of text.split('\n').entries()) {
     if (/^\s*(\/\/|\/?\*)/.test(line)) continue;
-    const found = kindsIn(line);
-    if (found.length === 0) continue;
+    const kinds = kindsIn(line);
+    if (kinds.length === 0) continue;
     if (number - last_line > 2) close();
-    current.push(...found);
+    current.push(...kinds);
     last_line = number;
   }
   close();

@@ -2,11 +2,11 @@ import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { firstIdOf, newId } from '../../src/catalog/ids.ts';
+import { firstIdAt, newId } from '../../src/catalog/ids.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
-import { openLog } from '../../src/platform/telemetry/log.ts';
-import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
+import { createLog } from '../../src/platform/telemetry/log.ts';
+import { createMetrics } from '../../src/platform/telemetry/metrics.ts';
 import { openAnchor, resetAnchor } from '../../src/product/audit/anchors.ts';
 import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { createHead, sealAudit } from '../../src/product/audit/seals.ts';
@@ -32,13 +32,13 @@ afterEach(() => rm(data_dir, { recursive: true }));
 const key = () => fixture.ctx.system_keys.key('audit.chain');
 
 /** The context of a process that uses the data folder, with what it logged. */
-function openProcess(env: Record<string, string> = {}) {
+function createProcess(env: Record<string, string> = {}) {
   const lines: string[] = [];
   const ctx = {
     ...fixture.ctx,
     config: loadConfig({ DATA_DIR: data_dir, ...env }),
-    log: openLog('info', { write: (line) => void lines.push(line) }),
-    metrics: openMetrics(),
+    log: createLog('info', { write: (line) => void lines.push(line) }),
+    metrics: createMetrics(),
   };
   const intact = async (check: string) => {
     const { values } = await ctx.metrics.audit_intact.get();
@@ -54,13 +54,13 @@ async function addRecords(count: number): Promise<void> {
 }
 
 async function verify(env: Record<string, string> = {}, files: string[] = []) {
-  const { ctx } = openProcess(env);
+  const { ctx } = createProcess(env);
   return verifyAudit(ctx, { anchors: await collectAnchors(ctx, files), batch: 3 });
 }
 
 /** Seals and anchors records, and starts a process that has this anchor. */
 async function startAnchored(count = 5, env: Record<string, string> = {}, now?: () => number) {
-  const process = openProcess(env);
+  const process = createProcess(env);
   const anchor = await openAnchor(process.ctx, now);
   onTestFinished(anchor.close);
   await addRecords(count);
@@ -127,7 +127,7 @@ describe.each(attacks)('if %s', (_name, fault, attack) => {
     const verdict = await verify();
     expect(verdict.ok).toBe(false);
     expect(verdict.faults.map(({ what }) => what)).toContain(fault);
-    const restarted = openProcess();
+    const restarted = createProcess();
     const anchor = await openAnchor(restarted.ctx);
     onTestFinished(anchor.close);
     for (const each of [running, { ...restarted, anchor }]) {
@@ -148,7 +148,7 @@ describe('no alarm is raised', () => {
     // Sealed, and the process was killed before it anchored the new head.
     await addRecords(4);
     expect(await verify()).toMatchObject({ ok: true });
-    const { ctx, lines, intact } = openProcess();
+    const { ctx, lines, intact } = createProcess();
     const anchor = await openAnchor(ctx);
     await anchor.advance();
     expect([await intact('anchor'), lines]).toStrictEqual([1, []]);
@@ -162,7 +162,7 @@ describe('no alarm is raised', () => {
     await writeFile(`${file}.0123456789ab`, '');
     for (const text of ['', whole.slice(0, 40)]) {
       await writeFile(file, text);
-      const { ctx, lines } = openProcess();
+      const { ctx, lines } = createProcess();
       const anchor = await openAnchor(ctx);
       await anchor.advance();
       expect(lines).toStrictEqual([]);
@@ -171,7 +171,7 @@ describe('no alarm is raised', () => {
   });
 
   test('no alarm is raised while processes seal and anchor concurrently', async () => {
-    const processes = [openProcess(), openProcess(), openProcess()];
+    const processes = [createProcess(), createProcess(), createProcess()];
     const anchors = await Promise.all(processes.map(({ ctx }) => openAnchor(ctx)));
     for (let round = 0; round < 5; round++) {
       await Promise.all([...anchors.map(({ advance }) => advance()), addRecords(3), verify(), addRecords(2)]);
@@ -240,10 +240,10 @@ describe('copies of the anchor', () => {
     await createHead(fixture.ctx.db.system, key());
     await rm(join(data_dir, 'audit.anchor'));
     expect(await verify()).toMatchObject({ ok: true });
-    const found = { ok: false, faults: [{ position: 5, what: 'rolled_back' }] };
-    expect(await verify({ AUDIT_ANCHOR_FILE })).toMatchObject(found);
-    expect(await verify({}, [AUDIT_ANCHOR_FILE]), 'collected by the operator').toMatchObject(found);
-    const { ctx, intact } = openProcess({ AUDIT_ANCHOR_FILE });
+    const verdict = { ok: false, faults: [{ position: 5, what: 'rolled_back' }] };
+    expect(await verify({ AUDIT_ANCHOR_FILE })).toMatchObject(verdict);
+    expect(await verify({}, [AUDIT_ANCHOR_FILE]), 'collected by the operator').toMatchObject(verdict);
+    const { ctx, intact } = createProcess({ AUDIT_ANCHOR_FILE });
     const anchor = await openAnchor(ctx);
     await anchor.advance();
     expect(await intact('anchor')).toBe(0);
@@ -279,7 +279,7 @@ test.each([
   ['now', new Date()],
 ])('a forged record of a verification %s does not postpone the next one', async (_when, at) => {
   const { ctx, intact } = await startAnchored();
-  const id = `${firstIdOf(at).slice(0, 12)}${newId().slice(12)}`;
+  const id = `${firstIdAt(at).slice(0, 12)}${newId().slice(12)}`;
   const forged = { id, at, actor_kind: 'system', actor: 'service', action: 'audit.verify', outcome: 'ok' };
   await fixture.owner`INSERT INTO audit_records ${fixture.owner.values({ ...forged, patients: [], mac: Buffer.alloc(32) })}`;
   await verifyIfDue(ctx);

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/http/endpoint.ts';
-import { examplesOf } from '../../src/http/openapi/describeOperation.ts';
+import { composeExamples } from '../../src/http/openapi/describeOperation.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
 import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
 import { rejectedCall } from '../dashboard/finishedCalls.ts';
 import type { ApiResponse } from '../harness/api.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type LinkSteps, linkSteps } from '../linking/linkSteps.ts';
-import { operationsOf } from '../spec/support/publishedOperations.ts';
+import { readOperations } from '../spec/support/publishedOperations.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 
 let fixture: TestSandbox;
@@ -21,7 +21,7 @@ const covered = new Set<string>();
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   steps = linkSteps(fixture);
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
   const hook = { body: { webhook_url: 'http://127.0.0.1:9/hook' }, headers: { access_token: null } };
   await fixture.api.call('POST', '/v1/webhook', hook);
   const { body } = await fixture.api.callIn();
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 // Only the declarations are used, so the dependencies of a running service are stubs.
-const dashboard = dashboardEndpoints({ live: { open: () => never() }, clinic: () => undefined });
+const dashboard = dashboardEndpoints({ live: { open: () => never() }, findSandboxEmr: () => undefined });
 /** A stream has no end: test/webhooks/eventStream.test.ts checks its records. */
 const requests = endpoints.filter((each) => !each.stream);
 const all = [...endpoints, ...link_endpoints, ...dashboard];
@@ -161,8 +161,8 @@ describe('an operator request', () => {
   test.each(operator_endpoints.map((each) => [each.id, each] as const))(
     '%s leaves one record',
     async (_id, endpoint) => {
-      const known: Record<string, string> = { client_id: fixture.sandbox.client_id };
-      const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => known[name] ?? '0'.repeat(32));
+      const path_values: Record<string, string> = { client_id: fixture.sandbox.client_id };
+      const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => path_values[name] ?? '0'.repeat(32));
       const response = await sendAsOperator(endpoint, path);
       expect(response.status, JSON.stringify(response.body)).not.toBe(401);
       await expectRecord(endpoint, response);
@@ -172,7 +172,7 @@ describe('an operator request', () => {
 });
 
 test('promise 25: every endpoint that shows or changes data leaves a record', async () => {
-  const published = await operationsOf(fixture.api, '/');
+  const published = await readOperations(fixture.api, '/');
   const declared = new Set(endpoints.map((each) => `${each.method} ${each.path}`));
   expect(published.filter(({ method, path }) => !declared.has(`${method} ${path}`))).toStrictEqual([]);
   const audited = all.filter((each) => each.auth !== 'none' && !each.stream);
@@ -205,7 +205,7 @@ async function send(endpoint: Endpoint): Promise<ApiResponse> {
     const body = endpoint.body && { body: {} };
     return fixture.api.call(endpoint.method, endpoint.path, { headers: { access_token }, ...body });
   }
-  const { params, query, body } = examplesOf(endpoint);
+  const { params, query, body } = composeExamples(endpoint);
   const required: readonly string[] = endpoint.query?.required ?? [];
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (required.includes(name)) search.set(name, String(value));

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
 import { openAudit } from '../../src/product/audit/openAudit.ts';
-import { openFollowedRecords, sealAudit, sealLastRecords } from '../../src/product/audit/seals.ts';
+import { createFollowedRecords, sealAudit, sealLastRecords } from '../../src/product/audit/seals.ts';
 import { faults_max, verifyAudit } from '../../src/product/audit/verification.ts';
 import type { AuditEntry } from '../../src/product/context.ts';
 import { until } from '../journeys/support.ts';
@@ -104,7 +104,7 @@ test('each of a long series of deleted records is reported after its process has
 
 test('records are named again if the record that named them is gone, until one is part of the chain', async () => {
   let now = 0;
-  const followed = openFollowedRecords(() => now);
+  const followed = createFollowedRecords(() => now);
   const states = new Map<string, boolean>();
   const settle = () =>
     followed.settle(async (ids) =>

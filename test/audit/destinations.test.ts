@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { destinationOf } from '../../src/platform/security/outbound.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { formatDestination } from '../../src/platform/security/outbound.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -9,14 +9,18 @@ let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
 });
 afterAll(() => fixture.close());
 
 type Recorded = { action: string; outcome: string; subject: string | null; detail: Record<string, unknown> | null };
 
 /** The audit record of a request. */
-async function recordOf(response: { status: number; headers: Headers; body: unknown }): Promise<Recorded | undefined> {
+async function readRecord(response: {
+  status: number;
+  headers: Headers;
+  body: unknown;
+}): Promise<Recorded | undefined> {
   expect(response.status, JSON.stringify(response.body)).toBe(200);
   const [record] = await fixture.owner<Recorded[]>`SELECT action, outcome, subject, detail FROM audit_records
     WHERE request_id = ${response.headers.get('x-request-id')}`;
@@ -40,7 +44,7 @@ describe('a URL in the audit log', () => {
     ['https://app.example.org', 'https://app.example.org'],
     ['*.example.org', '*.example.org'],
   ])('%s is shown as %s', (url, shown) => {
-    expect(destinationOf(url)).toBe(shown);
+    expect(formatDestination(url)).toBe(shown);
   });
 });
 
@@ -49,46 +53,46 @@ describe('the record of a change says where data went before and goes now', () =
     const created = await register({ webhook_url: 'https://one.example.org/in?key=5', event_types: ['sync.failed'] });
     const { webhook_id } = created.body;
     const url = 'https://one.example.org/in';
-    expect(await recordOf(created)).toMatchObject({
+    expect(await readRecord(created)).toMatchObject({
       subject: webhook_id,
       detail: {
         destinations: [{ kind: 'webhook', old: null, new: url }],
         event_types: { old: null, new: ['sync.failed'] },
       },
     });
-    expect((await recordOf(await register({ webhook_url: 'https://one.example.org/in?key=5' })))?.detail).toEqual({
+    expect((await readRecord(await register({ webhook_url: 'https://one.example.org/in?key=5' })))?.detail).toEqual({
       url,
     });
 
     const at = `clients/{client}/webhooks/${webhook_id}`;
     const moved = await operator.patch(at, { webhook_url: 'https://two.example.org/in' });
-    expect((await recordOf(moved))?.detail).toEqual({
+    expect((await readRecord(moved))?.detail).toEqual({
       url: 'https://two.example.org/in',
       destinations: [{ kind: 'webhook', old: url, new: 'https://two.example.org/in' }],
     });
     const filtered = await operator.patch(at, { event_types: ['sync.completed'] });
-    expect((await recordOf(filtered))?.detail).toEqual({
+    expect((await readRecord(filtered))?.detail).toEqual({
       url: 'https://two.example.org/in',
       event_types: { old: ['sync.failed'], new: ['sync.completed'] },
     });
     const status = { old: 'enabled', new: 'disabled' };
-    expect((await recordOf(await operator.post(`${at}/disable`)))?.detail).toMatchObject({ status });
-    expect((await recordOf(await operator.post(`${at}/enable`)))?.detail).toMatchObject({
+    expect((await readRecord(await operator.post(`${at}/disable`)))?.detail).toMatchObject({ status });
+    expect((await readRecord(await operator.post(`${at}/enable`)))?.detail).toMatchObject({
       status: { old: 'disabled', new: 'enabled' },
     });
-    expect((await recordOf(await operator.post(`${at}/rotate-secret`, { immediately: true })))?.detail).toEqual({
+    expect((await readRecord(await operator.post(`${at}/rotate-secret`, { immediately: true })))?.detail).toEqual({
       url: 'https://two.example.org/in',
       secret: 'rotated',
       immediately: true,
     });
     const path = `/v1/webhook/${webhook_id}`;
     const rotated = await fixture.api.call('POST', `${path}/rotate-secret`, { body: {}, headers: as_client });
-    expect(await recordOf(rotated)).toMatchObject({
+    expect(await readRecord(rotated)).toMatchObject({
       subject: webhook_id,
       detail: { url: 'https://two.example.org/in', secret: 'rotated', immediately: false },
     });
     const deleted = await fixture.api.call('DELETE', path, { headers: as_client });
-    expect(await recordOf(deleted)).toMatchObject({
+    expect(await readRecord(deleted)).toMatchObject({
       subject: webhook_id,
       detail: { destinations: [{ kind: 'webhook', old: 'https://two.example.org/in', new: null }] },
     });
@@ -101,7 +105,7 @@ describe('the record of a change says where data went before and goes now', () =
     );
     const added = { callback_urls: [...client.callback_urls, 'https://new.example.org/done'] };
     const response = await operator.patch('clients/{client}', { ...added, frame_origins: ['https://app.example.org'] });
-    expect((await recordOf(response))?.detail).toEqual({
+    expect((await readRecord(response))?.detail).toEqual({
       changed: ['callback_urls', 'frame_origins'],
       destinations: [
         { kind: 'callback_url', old: null, new: 'https://new.example.org/done' },
@@ -109,7 +113,7 @@ describe('the record of a change says where data went before and goes now', () =
       ],
     });
     const removed = await operator.patch('clients/{client}', { frame_origins: [] });
-    expect((await recordOf(removed))?.detail).toMatchObject({
+    expect((await readRecord(removed))?.detail).toMatchObject({
       destinations: [{ kind: 'frame_origin', old: 'https://app.example.org', new: null }],
     });
   });
@@ -123,10 +127,10 @@ describe('the record of a change says where data went before and goes now', () =
         headers: as_client,
       });
     const destinations = [{ kind: 'emr', old: null, new: emr }];
-    expect((await recordOf(await link('new-practice')))?.detail).toEqual({
+    expect((await readRecord(await link('new-practice')))?.detail).toEqual({
       ...{ org_id: 'new-practice', emr_address: emr, destinations },
     });
-    expect((await recordOf(await link(org_id)))?.detail).toEqual({ org_id, emr_address: emr });
+    expect((await readRecord(await link(org_id)))?.detail).toEqual({ org_id, emr_address: emr });
 
     await fixture.api.link({ user_id: 'someone', org_id: 'new-practice', staff: 7 });
     const [linked] = await fixture.owner`SELECT detail FROM audit_records

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newOperator, openOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 test('an operator action fails without effect if it cannot be recorded, and is recorded otherwise', async () => {
-  const operator = await openOperator(fixture);
+  const operator = await signInOperator(fixture);
   const other = await newOperator(fixture, 'operator');
   const [account] = await fixture.owner<{ id: string }[]>`SELECT id FROM accounts LIMIT 1`;
   const { body: settings } = await operator.get('clients/{client}');

@@ -5,7 +5,7 @@ import { sealAudit } from '../../src/product/audit/seals.ts';
 import { auditList } from '../../src/surfaces/dashboard/audit/endpoints.ts';
 import { exportAudit } from '../../src/surfaces/dashboard/audit/queries.ts';
 import type { AuditRecord } from '../../web/dashboard/service/api.gen.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
@@ -13,7 +13,7 @@ let operator: TestOperator;
 let mrn: string;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
   const { body } = await fixture.api.call('GET', '/v1/patients?page_size=3');
   mrn = body.patients[1].mrn;
   for (let n = 0; n < 5; n++) await fixture.api.call('GET', `/v1/patients?mrn=${mrn}`);
@@ -84,8 +84,8 @@ describe('the list', () => {
 describe('the search by patient', () => {
   test('finds exactly the records of the patient, for one client or all', async () => {
     for (const filters of [{ patient_mrn: mrn }, { patient_mrn: mrn, client_id: fixture.sandbox.client_id }]) {
-      const found = await search(filters);
-      expect(found.map((each) => [each.action, each.patients])).toStrictEqual([
+      const matches = await search(filters);
+      expect(matches.map((each) => [each.action, each.patients])).toStrictEqual([
         ...Array(5).fill(['patients.list', 1]),
         ['patients.list', 3],
       ]);
@@ -139,17 +139,17 @@ describe('the export of the chain', () => {
       ...{ client_id: null, actor_kind: 'system', actor: 'x', action: 'test.late', outcome: 'x' },
     });
     const until = new Date(Date.now() + 1);
-    const found: { id: string; action: string }[] = [];
+    const exported: { id: string; action: string }[] = [];
     for await (const { text, records } of exportChain(fixture.ctx, { until }, 'jsonl', 3)) {
       expect(records).toBeLessThanOrEqual(3);
       const lines = text.split('\n').slice(0, -1);
       expect(lines).toHaveLength(records);
-      found.push(...lines.map((line) => JSON.parse(line)));
+      exported.push(...lines.map((line) => JSON.parse(line)));
       await sealAudit(fixture.ctx);
     }
     const stored = await fixture.owner<{ id: string }[]>`SELECT id FROM audit_records WHERE at < ${until}`;
-    expect(found.map(({ id }) => id).sort()).toStrictEqual(stored.map(({ id }) => id).sort());
-    expect(found.filter(({ action }) => action === 'test.late')).toHaveLength(1);
+    expect(exported.map(({ id }) => id).sort()).toStrictEqual(stored.map(({ id }) => id).sort());
+    expect(exported.filter(({ action }) => action === 'test.late')).toHaveLength(1);
   });
 });
 

@@ -1,17 +1,17 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
-import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
+import { createMetrics } from '../../src/platform/telemetry/metrics.ts';
 import { insertRequests, openRequestLog, type RequestRow, rotateRequests } from '../../src/product/audit/requests.ts';
 import { requestsList } from '../../src/surfaces/dashboard/requests/endpoints.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
 });
 afterAll(() => fixture.close());
 
@@ -214,7 +214,7 @@ const anonymous = {
 };
 
 test('unauthenticated requests are limited to 5,000 per hour', async () => {
-  const metrics = openMetrics();
+  const metrics = createMetrics();
   let second = 1;
   const log = openRequestLog({ db: fixture.ctx.db, metrics }, () => second * 1000);
   for (; second <= 300; second++) {
@@ -227,7 +227,7 @@ test('unauthenticated requests are limited to 5,000 per hour', async () => {
 });
 
 test('unauthenticated requests are limited to 20 per second, and omitted ones are counted', async () => {
-  const metrics = openMetrics();
+  const metrics = createMetrics();
   let second = 0;
   const log = openRequestLog({ db: fixture.ctx.db, metrics }, () => second * 1000);
   for (second = 1; second <= 2; second++) {

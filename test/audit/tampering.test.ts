@@ -265,8 +265,8 @@ describe('outside of the chain and of the new records', () => {
     for (const line of text.trim().split('\n')) lines.push(JSON.parse(line));
     expect(lines).toHaveLength(records);
     expect(lines.map(({ position }) => position)).toContain(-1000);
-    const found = await verifyExport(fixture.ctx, Readable.from([text]));
-    expect(found.faults).toStrictEqual([{ position: -1000, id: expect.any(String), what: 'not_linked' }]);
+    const result = await verifyExport(fixture.ctx, Readable.from([text]));
+    expect(result.faults).toStrictEqual([{ position: -1000, id: expect.any(String), what: 'not_linked' }]);
     await fixture.owner`UPDATE audit_records SET position = 3 WHERE position = -1000`;
   });
 

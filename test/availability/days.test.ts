@@ -285,8 +285,8 @@ test.each([
   ['a day that was skipped has no hours', 'Pacific/Apia', '2011-12-30', '09:00', '17:00', ''],
 ])('clock changes: %s', (_title, timezone, date, start, end, expected) => {
   const { availability } = availabilityFor({ timezone, start_date: date, shifts: [shift(start, end)] });
-  const found = availability.map((range) =>
+  const shown = availability.map((range) =>
     [range.range_start.slice(11), range.range_end.slice(11), range.duration_string, range.timezone_abbr].join(' '),
   );
-  expect(found.join()).toBe(expected);
+  expect(shown.join()).toBe(expected);
 });

@@ -44,12 +44,12 @@ type Run = { first: number; length: number; visit_type: string; left: number | n
 
 const week = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
-export function oracleAvailability(given: AvailabilityInput): OracleResult {
+export function oracleAvailability(sent: AvailabilityInput): OracleResult {
   const input: OracleInput = {
-    ...given,
-    appointments: given.appointments.map(timed),
-    blocks: given.blocks.map(timed),
-    not_before: given.not_before === undefined ? Number.NEGATIVE_INFINITY : new Date(given.not_before).getTime(),
+    ...sent,
+    appointments: sent.appointments.map(timed),
+    blocks: sent.blocks.map(timed),
+    not_before: sent.not_before === undefined ? Number.NEGATIVE_INFINITY : new Date(sent.not_before).getTime(),
   };
   const result: OracleResult = { free: [], explanations: [] };
   for (let date = input.start_date; date <= input.end_date; date = plusDays(date, 1)) {
@@ -72,14 +72,14 @@ function addDay(
   const minutes = minutesOfDay(timezone, date);
   const addExplanation = (facility_id: string | null, from: number, to: number, reason: string) => {
     const [range_start, range_end] = [isoAt(timezone, from), isoAt(timezone, to)];
-    const known = reason as Explanation['reason'];
+    const typed_reason = reason as Explanation['reason'];
     result.explanations.push({
       provider_id: provider.ehr_id,
       facility_id,
       date,
       range_start,
       range_end,
-      reason: known,
+      reason: typed_reason,
     });
   };
   const next_day = startOfDay(timezone, plusDays(date, 1));
@@ -124,7 +124,7 @@ function addDay(
       rules: [],
     };
     day.rules = rulesToday(day);
-    const runs = runsOf(day);
+    const runs = findRuns(day);
     for (const { first, length, visit_type, left, visits_max } of runs) {
       const from = minutes[first]?.ms ?? Number.NaN;
       result.free.push({
@@ -151,7 +151,7 @@ function addDay(
 }
 
 /** The runs of free minutes. */
-function runsOf(day: FacilityDay): Run[] {
+function findRuns(day: FacilityDay): Run[] {
   const { options } = day.input;
   if (day.excluded) return [];
   if (options.calculation_method !== 'slots') {

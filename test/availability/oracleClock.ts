@@ -13,8 +13,8 @@ const days = new Map<string, Minute[]>();
 /** The minutes of a day: from the first at 00:00 or later to the last before the next day starts. */
 export function minutesOfDay(zone: string, date: string): Minute[] {
   const key = `${zone} ${date}`;
-  const known = days.get(key);
-  if (known) return known;
+  const cached = days.get(key);
+  if (cached) return cached;
   const end = startOfDay(zone, plusDays(date, 1));
   const minutes: Minute[] = [];
   for (let ms = startOfDay(zone, date); ms < end; ms += minute_ms) {
@@ -26,8 +26,8 @@ export function minutesOfDay(zone: string, date: string): Minute[] {
 }
 
 export function startOfDay(zone: string, date: string): number {
-  const known = starts.get(`${zone} ${date}`);
-  if (known !== undefined) return known;
+  const cached = starts.get(`${zone} ${date}`);
+  if (cached !== undefined) return cached;
   let ms = Date.parse(`${date}T00:00:00Z`) - 40 * hour_ms;
   while (localAt(zone, ms) < `${date} 00:00`) ms += minute_ms;
   starts.set(`${zone} ${date}`, ms);
@@ -53,14 +53,14 @@ export function weekdayName(date: string): string {
 
 /** `2026-03-08 01:00`; Swedish dates are in ISO format. */
 function localAt(zone: string, ms: number): string {
-  const known = locals.get(zone) ?? new Map<number, string>();
-  locals.set(zone, known);
-  const local = known.get(ms) ?? formatOf(zone).format(ms);
-  known.set(ms, local);
+  const cached = locals.get(zone) ?? new Map<number, string>();
+  locals.set(zone, cached);
+  const local = cached.get(ms) ?? chooseFormat(zone).format(ms);
+  cached.set(ms, local);
   return local;
 }
 
-function formatOf(zone: string): Intl.DateTimeFormat {
+function chooseFormat(zone: string): Intl.DateTimeFormat {
   const two = '2-digit';
   const parts = { year: 'numeric', month: two, day: two, hour: two, minute: two } as const;
   const format = formats.get(zone) ?? new Intl.DateTimeFormat('sv-SE', { timeZone: zone, ...parts });

@@ -60,20 +60,20 @@ describe('an archive', () => {
     }
   }
   const read = async (packed: Buffer) => {
-    const found: Record<string, Buffer> = {};
-    const known = await unpack(chunks(packed), {
+    const contents_read: Record<string, Buffer> = {};
+    const end_read = await unpack(chunks(packed), {
       onStart: async (read_start) => expect(read_start).toStrictEqual(start),
       onFile: async ({ path, content }) => {
-        found[path] = await buffer(content);
+        contents_read[path] = await buffer(content);
       },
     });
-    return { found, known };
+    return { contents_read, end_read };
   };
 
   test('is unpacked to the same files', async () => {
-    const { found, known } = await read(await buffer(pack(start, files(), end)));
-    expect(found).toStrictEqual(contents);
-    expect(known).toStrictEqual({ ...end(), files: 3, bytes: 1_000 });
+    const { contents_read, end_read } = await read(await buffer(pack(start, files(), end)));
+    expect(contents_read).toStrictEqual(contents);
+    expect(end_read).toStrictEqual({ ...end(), files: 3, bytes: 1_000 });
   });
 
   test('an archive with a changed byte of a file, without its end, or with more after it, is rejected', async () => {

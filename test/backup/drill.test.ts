@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { killServer } from '../embedded/fixture.ts';
-import { openOperator } from '../harness/operator.ts';
+import { signInOperator } from '../harness/operator.ts';
 import { accept } from '../journeys/installation.ts';
 import { setFault, untilFailedAttempt } from '../journeys/support.ts';
 import { install } from './installation.ts';
@@ -63,7 +63,7 @@ test('jobs that ran after the backup are found in the EMR and not repeated after
   await api.untilEvent(after.job_id);
   expect(await api.ledger()).toHaveLength(ledger.length + 1);
 
-  const operator = await openOperator({ sandbox });
+  const operator = await signInOperator({ sandbox });
   const { overview } = (await operator.get('clients/{client}/overview')).body;
   expect(overview.restore).toMatchObject({ unfinished_jobs: 3 });
   const verified = await installation.run(restored_dir, ['audit', 'verify']);

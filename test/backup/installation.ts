@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
 import { killServer } from '../embedded/fixture.ts';
-import { type Api, openApi } from '../harness/api.ts';
+import { type Api, createApi } from '../harness/api.ts';
 import { seededLarkspur } from '../harness/larkspur.ts';
 import { runCommand, startProcess, type TestProcess } from '../harness/sandbox.ts';
 
@@ -63,7 +63,7 @@ export async function install(settings: Record<string, string> = {}): Promise<In
     restore: () => run(data_dir, ['restore', '--from', backup_file, '--data-dir', restored_dir, ...passphrase]),
     read: async () => {
       const sandbox: Sandbox = JSON.parse(await readFile(join(data_dir, 'sandbox.json'), 'utf8'));
-      return { sandbox, api: openApi(sandbox) };
+      return { sandbox, api: createApi(sandbox) };
     },
   };
 }

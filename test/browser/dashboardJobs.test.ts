@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { finishedCall, lostCall, rejectedCall } from '../dashboard/finishedCalls.ts';
 import { keepMessages } from '../harness/browser.ts';
-import { openOperator } from '../harness/operator.ts';
+import { signInOperator } from '../harness/operator.ts';
 import { setFault, until } from '../journeys/support.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
@@ -118,7 +118,7 @@ test('runs selected jobs again and says which ones were refused', async () => {
   await page.getByRole('button', { name: 'Run again' }).click();
   const dialog = page.getByRole('dialog', { name: 'Run 2 jobs again' });
   // Meanwhile another operator has run one of them.
-  const other = await openOperator(fixture.product);
+  const other = await signInOperator(fixture.product);
   await other.post(`clients/{client}/jobs/${first.job_id}/run-again`, {});
   await dialog.getByRole('button', { name: 'Run again' }).click();
   await dialog.getByText('1 job was queued again.').waitFor();
@@ -213,7 +213,7 @@ describe('job page', () => {
   });
 
   test('shows no actions to a read-only operator, and an error for an unknown job', async () => {
-    const { job_id } = await refusedCallOf('LK100003');
+    const { job_id } = await createRefusedCall('LK100003');
     await fixture.product.owner`UPDATE operators SET role = 'read_only'`;
     const page = await fixture.open(`/{client}/jobs/${job_id}`);
     await page.getByText('This chart is locked.').waitFor();
@@ -226,7 +226,7 @@ describe('job page', () => {
 });
 
 /** As `rejectedCall`, after re-linking the account that the previous test expired. */
-async function refusedCallOf(patient_mrn: string) {
+async function createRefusedCall(patient_mrn: string) {
   await fixture.product.api.link({ access_token: fixture.product.sandbox.access_token });
   return rejectedCall(fixture.product, { patient_mrn });
 }

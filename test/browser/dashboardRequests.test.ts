@@ -9,11 +9,11 @@ beforeAll(async () => {
 });
 afterAll(() => fixture?.close());
 
-const idOf = ({ headers }: ApiResponse) => headers.get('x-request-id') ?? '';
+const readId = ({ headers }: ApiResponse) => headers.get('x-request-id') ?? '';
 
 /** Requests are logged after their response. */
 const untilLogged = (response: ApiResponse) =>
-  expect.poll(() => fixture.product.owner`SELECT FROM requests WHERE id = ${idOf(response)}`).toHaveLength(1);
+  expect.poll(() => fixture.product.owner`SELECT FROM requests WHERE id = ${readId(response)}`).toHaveLength(1);
 
 test('filters by endpoint and status, and shows error, field and job of a request', async () => {
   const { api, sandbox } = fixture.product;
@@ -40,11 +40,11 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   await endpoint.fill('telephone');
   await page.getByRole('option', { name: 'POST /v1/telephone-encounters', exact: true }).click();
   await expect.poll(() => row('GET /v1/patients').count()).toBe(0);
-  await row(idOf(accepted)).waitFor();
+  await row(readId(accepted)).waitFor();
   await page.getByLabel('Status').selectOption('4xx');
-  await expect.poll(() => row(idOf(accepted)).count()).toBe(0);
+  await expect.poll(() => row(readId(accepted)).count()).toBe(0);
 
-  await row(idOf(refused)).click();
+  await row(readId(refused)).click();
   const drawer = page.getByRole('dialog', { name: 'POST /v1/telephone-encounters' });
   await drawer.getByText(refused.body.message).waitFor();
   await drawer.getByText(refused.body.field, { exact: true }).waitFor();
@@ -63,7 +63,7 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   await drawer.waitFor({ state: 'detached' });
 
   await page.getByLabel('Status').selectOption('2xx');
-  await row(idOf(accepted)).click();
+  await row(readId(accepted)).click();
   await drawer.getByRole('link', { name: `Job ${accepted.body.job_id}` }).click();
   await page.getByText(`Job ${accepted.body.job_id} · `).waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
@@ -76,17 +76,17 @@ test('finds an unknown route and an unauthenticated request by request id, witho
   const stranger = await api.call('GET', '/v1/staff', { headers: { client_secret: 'wrong' } });
   await untilLogged(stranger);
   const page = await fixture.open('/requests');
-  const found = page.getByRole('table', { name: 'Requests' }).locator('tbody tr');
+  const rows = page.getByRole('table', { name: 'Requests' }).locator('tbody tr');
   for (const [response, ...texts] of [
     [unknown, '404', 'GET /v1/patient/{…}/{…}', 'route_not_found'],
     [stranger, '401', 'GET /v1/staff', 'client_credentials_invalid', 'Unauthenticated'],
   ] as const) {
-    await page.getByLabel('Request ID').fill(idOf(response));
-    await found.filter({ hasText: idOf(response) }).waitFor();
-    await expect.poll(() => found.count()).toBe(1);
-    for (const text of texts) expect(await found.innerText()).toContain(text);
+    await page.getByLabel('Request ID').fill(readId(response));
+    await rows.filter({ hasText: readId(response) }).waitFor();
+    await expect.poll(() => rows.count()).toBe(1);
+    for (const text of texts) expect(await rows.innerText()).toContain(text);
   }
-  await found.click();
+  await rows.click();
   await page.getByRole('dialog').getByText('Invalid client credentials.').waitFor();
   expect(await page.content()).not.toContain(patient_mrn);
   await page.keyboard.press('Escape');
@@ -95,7 +95,7 @@ test('finds an unknown route and an unauthenticated request by request id, witho
   const endpoint = page.getByRole('combobox', { name: 'Endpoint' });
   await endpoint.fill('unknown');
   await page.getByRole('option', { name: 'Unknown routes' }).click();
-  await found.filter({ hasText: idOf(unknown) }).waitFor();
-  await expect.poll(() => found.count()).toBe(1);
+  await rows.filter({ hasText: readId(unknown) }).waitFor();
+  await expect.poll(() => rows.count()).toBe(1);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });

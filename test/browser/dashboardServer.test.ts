@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { openOperator } from '../harness/operator.ts';
+import { signInOperator } from '../harness/operator.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 const org_id = 'server-practice';
@@ -98,7 +98,7 @@ test('the logo of an EMR app can be removed', async () => {
   const square = Buffer.from(
     '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32"><rect width="32" height="32"/></svg>',
   );
-  const operator = await openOperator(fixture.product);
+  const operator = await signInOperator(fixture.product);
   const credentials = { way: 'client_secret', ...server.clients.confidential };
   const logo_url = `data:image/svg+xml;base64,${square.toString('base64')}`;
   const body = appFor(server.url, credentials, { name: 'Meadowbrook', logo: logo_url });

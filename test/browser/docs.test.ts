@@ -219,7 +219,7 @@ describe('trying requests', () => {
   afterAll(() => page.close());
 
   /** The form of an operation, on its page. */
-  async function formOf(id: string): Promise<Locator> {
+  async function goToForm(id: string): Promise<Locator> {
     const group = endpoints.find((each) => each.id === id)?.group ?? 'Link';
     const target = pages.find(
       ({ content }) => content !== 'overview' && 'groups' in content && content.groups.includes(group),
@@ -233,7 +233,7 @@ describe('trying requests', () => {
   }
 
   test('sends the first write with one click and shows its event', async () => {
-    const article = await formOf('telephone-encounters.create');
+    const article = await goToForm('telephone-encounters.create');
     await article.locator('.send').click();
     await soon(() => status(article)).toMatch(/^200 OK in \d+ ms$/);
     await expect
@@ -258,7 +258,7 @@ describe('trying requests', () => {
   });
 
   test('uploads the built-in sample document', async () => {
-    const article = await formOf('documents.create');
+    const article = await goToForm('documents.create');
     await soon(() => article.locator('input[type="file"]').inputValue()).toContain('sample.pdf');
     await article.locator('.send').click();
     await soon(() => status(article)).toMatch(/^200 /);
@@ -268,7 +268,7 @@ describe('trying requests', () => {
 
   test('links an account step by step, with each form filled in from the previous response', async () => {
     for (const id of ['link.token.create', 'sandbox.public_token.create', 'link.token.exchange']) {
-      const article = await formOf(id);
+      const article = await goToForm(id);
       if (id === 'sandbox.public_token.create') {
         await soon(() => article.locator('textarea').inputValue()).toMatch(/"one_time_code": "(?!123456)/);
       }
@@ -283,7 +283,7 @@ describe('trying requests', () => {
     const { body } = await product.api.call('POST', '/v1/webhook', {
       body: { webhook_url: 'http://127.0.0.1:9/hook' },
     });
-    const article = await formOf('webhook.delete');
+    const article = await goToForm('webhook.delete');
     await soon(() => article.locator('input[name="id"]').inputValue()).toBe(body.webhook_id);
     await article.locator('.send').click();
     const dialog = page.locator('#confirm');
@@ -303,7 +303,7 @@ describe('trying requests', () => {
     const left = endpoints.filter((each) => !done.test(each.id) && !each.stream);
     // By page, so that each is opened once.
     for (const { id } of left.sort((a, b) => (a.group ?? '').localeCompare(b.group ?? ''))) {
-      const article = await formOf(id);
+      const article = await goToForm(id);
       for (const input of await article.locator('input[data-in="path"]').all()) {
         await soon(() => input.inputValue(), id).not.toBe('');
       }

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Api, type ApiResponse, openApi } from '../harness/api.ts';
+import { type Api, type ApiResponse, createApi } from '../harness/api.ts';
 import { documents } from '../harness/documents.ts';
 import { redirectUri } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
@@ -31,7 +31,7 @@ test('links a FHIR server in the browser, then writes to it through the API', {
 }, async () => {
   const access_token = await linkInBrowser();
   const sandbox = { ...fixture.product.sandbox, access_token };
-  const api = openApi(sandbox);
+  const api = createApi(sandbox);
 
   const { capabilities } = (await api.call('GET', '/v1/settings')).body.data;
   expect(capabilities).toEqual(expect.arrayContaining(['createPatient', 'addPatientInsurance', 'createAppointment']));
@@ -94,7 +94,7 @@ test('links a FHIR server in the browser, then writes to it through the API', {
   );
   const [document] = await markedResources<fhir.DocumentReference>('DocumentReference');
   expect(document?.subject?.reference).toBe(reference);
-  expect(await contentOf(document)).toEqual(documents.pdf);
+  expect(await readContent(document)).toEqual(documents.pdf);
 });
 
 /** The account lists supported and unsupported operations. */
@@ -146,7 +146,7 @@ async function markedResources<
   return all.filter(({ identifier }) => [identifier].flat().some((one) => one?.system === 'urn:chartwire:marker'));
 }
 
-async function contentOf(document: fhir.DocumentReference | undefined): Promise<Buffer> {
+async function readContent(document: fhir.DocumentReference | undefined): Promise<Buffer> {
   const { data, url = '' } = document?.content[0]?.attachment ?? {};
   if (data !== undefined) return Buffer.from(data, 'base64');
   const all = await server.resources<fhir.Binary>('Binary');

@@ -7,9 +7,9 @@ import { newId, newReference, newToken, newWebhookSecret, parseId } from '../../
 import { loadConfig, settings } from '../../src/catalog/settings/config.ts';
 import { version } from '../../src/catalog/version.ts';
 import { dereference } from '../../src/http/openapi/describeSchema.ts';
-import { errorsOf, openApi } from '../../src/http/openapi/openApi.ts';
+import { composeOpenApi, listErrors } from '../../src/http/openapi/openApi.ts';
 import { event_types } from '../../src/model/events.ts';
-import { alert_codes, alertOf } from '../../src/product/alerts/catalogue.ts';
+import { alert_codes, lookUpAlert } from '../../src/product/alerts/catalogue.ts';
 import { job_states, job_transitions } from '../../src/product/jobs/jobs.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 
@@ -73,7 +73,7 @@ describe('alerts', () => {
     const page = readFileSync(join(root, 'docs/reference/alerts.md'), 'utf8');
     const guide = readFileSync(join(root, 'docs/guides/alerts.md'), 'utf8');
     for (const code of alert_codes) {
-      const { title, severity, cause, remedy } = alertOf(code);
+      const { title, severity, cause, remedy } = lookUpAlert(code);
       expect(page).toContain(`| \`${code}\` | ${title} | ${severity} | ${cause} | ${remedy} |`);
       expect(guide).toContain(`| ${title} |`);
     }
@@ -223,14 +223,14 @@ describe('settings', () => {
 describe('endpoints', () => {
   test('have unique ids and are in the OpenAPI document with their errors', () => {
     expect(new Set(endpoints.map((each) => each.id)).size).toBe(endpoints.length);
-    const document = dereference(openApi(endpoints, { version, base_url: 'http://x' }));
+    const document = dereference(composeOpenApi(endpoints, { version, base_url: 'http://x' }));
     for (const each of endpoints) {
       const operation = document.paths[each.path]?.[each.method.toLowerCase()] as {
         operationId: string;
         responses: Record<string, { description: string }>;
       };
       expect(operation.operationId).toBe(each.id);
-      for (const code of errorsOf(each)) {
+      for (const code of listErrors(each)) {
         expect(operation.responses[errors[code].status]?.description).toContain(`\`${code}\``);
       }
     }

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Schema } from '../../src/http/openapi/document.ts';
-import { openApi } from '../../src/http/openapi/openApi.ts';
+import { composeOpenApi } from '../../src/http/openapi/openApi.ts';
 import { descriptions } from '../../src/model/descriptions.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 
-const document = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
+const document = composeOpenApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
 const fields = [...fieldsOfComponents(), ...fieldsOfOperations()];
 
 test('every public field has a description', () => {

@@ -79,9 +79,9 @@ test('fails on empty lists unless they are named, and skips what needs a record 
     meta: { lastUpdated: '2026-01-05T08:00:00Z' },
   });
   try {
-    const found = await certify({ address: empty.url });
-    expect(found.code).toBe(1);
-    expect(found.printed).toContain('listPatients.present: the list is empty');
+    const result = await certify({ address: empty.url });
+    expect(result.code).toBe(1);
+    expect(result.printed).toContain('listPatients.present: the list is empty');
     process.exitCode = undefined;
     const named = await certify({
       address: empty.url,

@@ -178,8 +178,8 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     detected_by: 'createAppointment.repeated_hour',
     inject: changeOperations((emr) => ({
       getAppointment: async (ehr_id) => {
-        const found = await emr.getAppointment(ehr_id);
-        return found && { ...found, starts: found.starts.slice(0, 19) };
+        const appointment = await emr.getAppointment(ehr_id);
+        return appointment && { ...appointment, starts: appointment.starts.slice(0, 19) };
       },
     })),
   },
@@ -275,11 +275,12 @@ export const faulty_connectors: readonly FaultyConnector[] = [
       createAppointment: {
         ...emr.createAppointment,
         send: async (input, marker) => {
-          let known = input.provider_ehr_id;
+          let provider_ehr_id = input.provider_ehr_id;
           for await (const page of emr.listProviders()) {
-            if (!page.some(({ ehr_id }) => ehr_id === known)) known = page[0]?.ehr_id ?? known;
+            if (!page.some(({ ehr_id }) => ehr_id === provider_ehr_id))
+              provider_ehr_id = page[0]?.ehr_id ?? provider_ehr_id;
           }
-          return emr.createAppointment.send({ ...input, provider_ehr_id: known }, marker);
+          return emr.createAppointment.send({ ...input, provider_ehr_id }, marker);
         },
       },
     })),
@@ -348,8 +349,8 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     detected_by: 'findPatient.not_found',
     inject: changeOperations((emr) => ({
       findPatient: async (mrn) => {
-        const found = await emr.findPatient(mrn);
-        if (found) return found;
+        const patient = await emr.findPatient(mrn);
+        if (patient) return patient;
         for await (const page of emr.listPatients()) return page[0];
         return undefined;
       },

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterEach(() => server.reset());
 afterAll(() => server.close());
 
-async function outcomeOf(check: string, connector: Connector = fhir): Promise<string | undefined> {
+async function readOutcome(check: string, connector: Connector = fhir): Promise<string | undefined> {
   const results = await certify(
     {
       connector,
@@ -30,8 +30,8 @@ async function outcomeOf(check: string, connector: Connector = fhir): Promise<st
 function misreporting(change: (refused: Extract<SignIn, { outcome: 'refused' }>) => SignIn): Connector {
   return {
     ...fhir,
-    signIn: async (...given) => {
-      const response = await fhir.signIn(...given);
+    signIn: async (...args) => {
+      const response = await fhir.signIn(...args);
       return response.outcome === 'refused' ? change(response) : response;
     },
   };
@@ -42,13 +42,13 @@ const checks = ['sign_in.unknown_client', 'sign_in.unregistered_key', 'sign_in.r
 describe.each(['plain', 'described'] as const)('with %s errors of the server', (client_errors) => {
   test.each(checks)('%s is passed by the FHIR connector', async (check) => {
     server.faults.client_errors = client_errors;
-    expect(await outcomeOf(check)).toBe('passed');
+    expect(await readOutcome(check)).toBe('passed');
   });
 });
 
 test.each(checks)('%s detects a connector that reports a wrong secret instead', async (check) => {
   expect(
-    await outcomeOf(
+    await readOutcome(
       check,
       misreporting(() => ({ outcome: 'refused', reason: 'secret' })),
     ),
@@ -57,20 +57,20 @@ test.each(checks)('%s detects a connector that reports a wrong secret instead', 
 
 test('sign_in.refused_scope detects a connector that does not name the scopes', async () => {
   const silent = misreporting((refused) => (refused.reason === 'scope' ? { ...refused, scopes: '' } : refused));
-  expect(await outcomeOf('sign_in.refused_scope', silent)).toBe('failed');
+  expect(await readOutcome('sign_in.refused_scope', silent)).toBe('failed');
 });
 
 test('sign_in.assertion_type is passed by the FHIR connector, and detects an assertion without typ', async () => {
-  expect(await outcomeOf('sign_in.assertion_type')).toBe('passed');
+  expect(await readOutcome('sign_in.assertion_type')).toBe('passed');
   const untyped: Connector = {
     ...fhir,
-    signIn: (endpoint, ...given) => {
+    signIn: (endpoint, ...args) => {
       const fetch: typeof endpoint.outbound.fetch = (url, request) =>
         endpoint.outbound.fetch(url, { ...request, body: withoutType(request.body) });
-      return fhir.signIn({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, ...given);
+      return fhir.signIn({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, ...args);
     },
   };
-  expect(await outcomeOf('sign_in.assertion_type', untyped)).toBe('failed');
+  expect(await readOutcome('sign_in.assertion_type', untyped)).toBe('failed');
 });
 
 /** The same body, with an assertion whose header lacks `typ`. */
@@ -86,5 +86,5 @@ function withoutType<Body>(body: Body): Body | string {
 
 test('sign_in.unregistered_key is skipped if the server does not support keys', async () => {
   server.faults.auth_methods = ['client_secret_basic'];
-  expect(await outcomeOf('sign_in.unregistered_key')).toBe('skipped');
+  expect(await readOutcome('sign_in.unregistered_key')).toBe('skipped');
 });

@@ -93,12 +93,12 @@ test('replaces an access token and the secret of a webhook endpoint, at once if 
     runHere(args, { ...fixture.env, ...variables(), CHARTWIRE_ACCESS_TOKEN: token });
   const rotated = await as_account(access_token, 'accounts', 'rotate-token', '--immediately', '--json');
   const fresh = JSON.parse(rotated.stdout).access_token;
-  const statusOf = async (token: string) =>
+  const readStatus = async (token: string) =>
     (await fixture.api.call('GET', '/v1/settings', { headers: { access_token: token } })).status;
-  expect([await statusOf(access_token), await statusOf(fresh)]).toStrictEqual([401, 200]);
+  expect([await readStatus(access_token), await readStatus(fresh)]).toStrictEqual([401, 200]);
   const later = await as_account(fresh, 'accounts', 'rotate-token');
   expect(later.stdout).toMatch(/^Access token replaced\. The old one stays valid for 24 hours\.\naccess_token \S+\n$/);
-  expect(await statusOf(fresh)).toBe(200);
+  expect(await readStatus(fresh)).toBe(200);
 
   const headers = { access_token: null };
   const hook = { body: { webhook_url: 'https://example.org/commands' }, headers };
@@ -132,8 +132,8 @@ test('lists and syncs accounts, and shows requests', async () => {
 
 test('sends any request, and explains what does not fit', async () => {
   const { patient_mrn } = fixture.sandbox.example;
-  const found = await json('api', 'get', `/v1/patients?mrn=${patient_mrn}`);
-  expect(found.patients).toMatchObject([{ mrn: patient_mrn }]);
+  const response = await json('api', 'get', `/v1/patients?mrn=${patient_mrn}`);
+  expect(response.patients).toMatchObject([{ mrn: patient_mrn }]);
   const file = join(folder, 'fetch.json');
   await writeFile(file, JSON.stringify({ search_by: 'mrn', mrn: patient_mrn }));
   expect(await json('api', 'post', '/v1/patients/fetch', '--data', `@${file}`)).toHaveProperty('job_id');

@@ -14,7 +14,7 @@ import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { result_bytes_max } from '../../src/surfaces/cli/mcp/callTool.ts';
 import { apiTools } from '../../src/surfaces/cli/mcp/tools.ts';
 import { documents } from '../harness/documents.ts';
-import { openOperator } from '../harness/operator.ts';
+import { signInOperator } from '../harness/operator.ts';
 import { runCommand, type TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
@@ -43,8 +43,8 @@ async function connect(args: readonly string[] = [], env: Record<string, string>
       stderr: 'ignore',
     }),
   );
-  const call = async (name: string, given: Record<string, unknown> = {}) => {
-    const { content, isError = false } = await client.callTool({ name, arguments: given });
+  const call = async (name: string, args: Record<string, unknown> = {}) => {
+    const { content, isError = false } = await client.callTool({ name, arguments: args });
     const [{ text = '' } = {}] = content as { text?: string }[];
     return { failed: isError, text, value: () => JSON.parse(text) };
   };
@@ -76,7 +76,9 @@ test('every operation is a tool or is withheld, and no tool returns a secret', (
   expect(tools.size).toBe(offered.length);
   for (const { definition, method, places } of tools.values()) {
     expect(definition.name).toMatch(/^[a-z]+(_[a-z]+)*$/);
-    expect(fieldsOf(method.response).filter((name) => /_secret|secret_|token$|password/.test(name))).toStrictEqual([]);
+    expect(listFields(method.response).filter((name) => /_secret|secret_|token$|password/.test(name))).toStrictEqual(
+      [],
+    );
     // Each argument has one place in the request.
     const { path_parameters, query_parameters, body } = method;
     const names = [...path_parameters, ...query_parameters].map(({ name }) => name);
@@ -143,11 +145,11 @@ test('a write returns its outcome in the EMR, and calls are in the audit trail u
   const { patient_id, event } = created.value();
   expect(event).toMatchObject({ type: 'patient.created', data: { patient_id } });
   for (const tool of ['list_patients', 'search_patients']) {
-    const found = await call(tool, { mrn: event.data.mrn });
-    expect(found.value().patients).toMatchObject([{ id: patient_id, status: 'active' }]);
+    const response = await call(tool, { mrn: event.data.mrn });
+    expect(response.value().patients).toMatchObject([{ id: patient_id, status: 'active' }]);
   }
 
-  const { body } = await (await openOperator(fixture)).get('audit?page_size=200');
+  const { body } = await (await signInOperator(fixture)).get('audit?page_size=200');
   for (const action of ['patients.create', 'patients.list', 'patients.search']) {
     expect(body.rows).toContainEqual(
       expect.objectContaining({ action, actor_kind: 'client', client_name: 'Sandbox', outcome: '200' }),
@@ -234,9 +236,9 @@ test('errors are one sentence with the remedy', async () => {
 
 test('a repeated call with the key of the first has no second effect', async () => {
   const { call } = await connect(['--allow-writes']);
-  const given = { ...newPatient(), idempotency_key: `mcp-${Math.random()}` };
-  const first = (await call('create_patient', given)).value();
-  expect((await call('create_patient', given)).value()).toMatchObject({ patient_id: first.patient_id });
+  const args = { ...newPatient(), idempotency_key: `mcp-${Math.random()}` };
+  const first = (await call('create_patient', args)).value();
+  expect((await call('create_patient', args)).value()).toMatchObject({ patient_id: first.patient_id });
 });
 
 test('only the protocol is written to the standard output, and the program ends with its input', async () => {
@@ -253,9 +255,9 @@ test('only the protocol is written to the standard output, and the program ends 
   expect(messages.map((line) => JSON.parse(line).id)).toStrictEqual([1, 2]);
 });
 
-function fieldsOf(schema: Schema | boolean | undefined): string[] {
+function listFields(schema: Schema | boolean | undefined): string[] {
   if (typeof schema !== 'object') return [];
   const { properties = {}, items, anyOf = [], allOf = [], oneOf = [], patternProperties = {} } = schema;
   const inner = [...Object.values(properties), ...Object.values(patternProperties), ...anyOf, ...allOf, ...oneOf];
-  return [...Object.keys(properties), ...[...inner, items].flatMap(fieldsOf)];
+  return [...Object.keys(properties), ...[...inner, items].flatMap(listFields)];
 }

@@ -31,8 +31,8 @@ test('finds an nginx that logs query strings of our service, and no other', asyn
     'sites-enabled/off': server('access_log off;'),
     'sites-enabled/another-service': server('', 4001),
   });
-  const found = await findQueryLogs(folder, 4000);
-  expect(found.map((path) => path.slice(folder.length + 1)).sort()).toStrictEqual([
+  const files = await findQueryLogs(folder, 4000);
+  expect(files.map((path) => path.slice(folder.length + 1)).sort()).toStrictEqual([
     'sites-enabled/commented',
     'sites-enabled/default-format',
     'sites-enabled/named-format',

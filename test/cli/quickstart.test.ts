@@ -99,10 +99,10 @@ test('a new user gets from a started sandbox to a verified webhook and a created
     ...(has_python ? ([['Python', 'python3', ['patient.py']]] satisfies [string, string, string[]][]) : []),
   ];
   for (const [language, command, args] of applications) {
-    const given = [...args, 'Quick', name()];
-    const { stdout } = await timed(`created patient, ${language}`, () => run(command, given, { cwd: folder, env }));
+    const all_args = [...args, 'Quick', name()];
+    const { stdout } = await timed(`created patient, ${language}`, () => run(command, all_args, { cwd: folder, env }));
     expect(stdout).toMatch(/^Created with MRN LK\d+\n$/);
-    const { stdout: again } = await run(command, given, { cwd: folder, env });
+    const { stdout: again } = await run(command, all_args, { cwd: folder, env });
     expect(again).toMatch(/^Not created \(duplicate_patient\): .*\n$/);
   }
 });

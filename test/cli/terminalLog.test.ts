@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { openLog } from '../../src/platform/telemetry/log.ts';
+import { createLog } from '../../src/platform/telemetry/log.ts';
 import { terminalLog } from '../../src/platform/telemetry/terminalLog.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -11,10 +11,10 @@ import { until } from '../journeys/support.ts';
 const program = fileURLToPath(new URL('../../dist/bin/chartwire.js', import.meta.url));
 
 /** What a person sees of the given calls, without colors. */
-function shown(write: (log: ReturnType<typeof openLog>) => void): string[] {
+function shown(write: (log: ReturnType<typeof createLog>) => void): string[] {
   const lines: string[] = [];
   write(
-    openLog(
+    createLog(
       'info',
       terminalLog({ write: (text) => lines.push(stripVTControlCharacters(text)) }, new Set(['patients.search'])),
     ),

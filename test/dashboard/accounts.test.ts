@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { newClient } from '../api/support.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 import { linkSteps, tokenIn } from '../linking/linkSteps.ts';
@@ -11,7 +11,7 @@ let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
 });
 afterAll(() => fixture?.close());
 beforeEach(async () => {
@@ -20,13 +20,13 @@ beforeEach(async () => {
 
 const accounts = 'clients/{client}/accounts';
 
-async function idOf(user_id: string): Promise<string> {
+async function readId(user_id: string): Promise<string> {
   const [row] = await fixture.owner<{ id: string }[]>`SELECT id FROM accounts WHERE user_id = ${user_id}`;
   if (!row) throw new Error(`Nobody is called ${user_id}.`);
   return row.id;
 }
 
-async function accountOf(user_id: string) {
+async function readAccount(user_id: string) {
   const { body } = await operator.get(accounts);
   // biome-ignore lint/suspicious/noExplicitAny: a test reads the fields it expects
   return body.organizations.flatMap((each: any) => each.accounts).find((each: any) => each.user_id === user_id);
@@ -56,7 +56,7 @@ describe('the accounts list', () => {
   test('shows the last complete sync of a record kind until a newer sync has reached it', async () => {
     const before = (await operator.get(accounts)).body.organizations[0].kinds;
     await withJobsPaused(fixture, async () => {
-      const { body } = await operator.post(`${accounts}/${await idOf(fixture.sandbox.user_id)}/sync`);
+      const { body } = await operator.post(`${accounts}/${await readId(fixture.sandbox.user_id)}/sync`);
       const [organization] = (await operator.get(accounts)).body.organizations;
       expect(organization.sync).toMatchObject({ job_id: body.job_id, state: 'queued' });
       expect(organization.kinds).toStrictEqual(before);
@@ -101,8 +101,8 @@ describe('a link created in the dashboard', () => {
 
   test('identifies the account to re-link without an access token', async () => {
     await expireAccount(fixture, 'to-relink', 1);
-    const id = await idOf('to-relink');
-    expect(await accountOf('to-relink')).toMatchObject({ status: 'login_required', reason: expect.any(String) });
+    const id = await readId('to-relink');
+    expect(await readAccount('to-relink')).toMatchObject({ status: 'login_required', reason: expect.any(String) });
     const { status, body } = await operator.post(`${accounts}/${id}/relink`, {});
     expect(status).toBe(200);
     expect(JSON.stringify(body)).not.toContain('access_token');
@@ -114,7 +114,7 @@ describe('a link created in the dashboard', () => {
 
 describe('revealing', () => {
   test('returns a working access token, only by POST and uncached', async () => {
-    const path = `${accounts}/${await idOf(fixture.sandbox.user_id)}/reveal`;
+    const path = `${accounts}/${await readId(fixture.sandbox.user_id)}/reveal`;
     const { status, body, headers } = await operator.post(path);
     expect(status).toBe(200);
     expect(body.access_token).toBe(fixture.sandbox.access_token);
@@ -125,7 +125,7 @@ describe('revealing', () => {
   test('is denied to read-only operators', async () => {
     const looker = await newOperator(fixture, 'read_only');
     for (const act of ['reveal', 'rotate-token', 'revoke', 'relink', 'sync']) {
-      const refused = await looker.post(`${accounts}/${await idOf(fixture.sandbox.user_id)}/${act}`);
+      const refused = await looker.post(`${accounts}/${await readId(fixture.sandbox.user_id)}/${act}`);
       expect(refused.body.code, act).toBe('operator_role_lacking');
     }
     expect((await looker.post('clients/{client}/links', { org_id: 'x', user_id: 'y' })).status).toBe(403);
@@ -137,7 +137,7 @@ describe('revealing', () => {
       SELECT public_id FROM clients WHERE public_id <> ${fixture.sandbox.client_id} LIMIT 1`;
     expect(other).toBeDefined();
     for (const act of ['reveal', 'rotate-token', 'revoke', 'relink', 'sync']) {
-      const path = `clients/${public_id?.public_id}/accounts/${await idOf(fixture.sandbox.user_id)}/${act}`;
+      const path = `clients/${public_id?.public_id}/accounts/${await readId(fixture.sandbox.user_id)}/${act}`;
       expect((await operator.post(path)).status, act).toBe(404);
     }
     expect((await operator.post(`${accounts}/not-an-id/reveal`)).status).toBe(404);
@@ -148,10 +148,10 @@ describe('revealing', () => {
 describe('revoking', () => {
   test('fails every waiting and parked job with an event and invalidates the access token', async () => {
     const { api, access_token } = await expireAccount(fixture, 'to-revoke', 2);
-    const id = await idOf('to-revoke');
+    const id = await readId('to-revoke');
     // The account is marked first, then its job is parked. So is the first sync if it was running.
     await expect
-      .poll(() => accountOf('to-revoke'))
+      .poll(() => readAccount('to-revoke'))
       .toMatchObject({ status: 'login_required', parked_jobs: expect.toSatisfy((n: number) => n > 0) });
     const { body } = await operator.post(`${accounts}/${id}/revoke`);
     // The live fetch that found the login expired, and the first sync if it was still waiting.
@@ -170,12 +170,12 @@ describe('revoking', () => {
     expect(event?.body).toContain('The account was unlinked.');
     expect((await api.call('GET', '/v1/providers')).body.message).toBe('User not found.');
     expect(access_token).not.toBe('');
-    expect(await accountOf('to-revoke')).toMatchObject({ status: 'revoked', parked_jobs: 0 });
+    expect(await readAccount('to-revoke')).toMatchObject({ status: 'revoked', parked_jobs: 0 });
   });
 
   test('fails an accepted write that has not started, and its stored record', async () => {
     const access_token = await fixture.api.link({ user_id: 'mid-write', staff: 3 });
-    const id = await idOf('mid-write');
+    const id = await readId('mid-write');
     const { job_id, operation } = await withJobsPaused(fixture, async () => {
       const created = await fixture.api.call('POST', '/v1/patients', {
         headers: { access_token },
@@ -198,7 +198,7 @@ describe('revoking', () => {
 
   test('deletes the EMR credentials and invalidates pending links', async () => {
     await fixture.api.link({ user_id: 'forgotten', staff: 5 });
-    const id = await idOf('forgotten');
+    const id = await readId('forgotten');
     const relink = (await operator.post(`${accounts}/${id}/relink`)).body.link.url;
     const first = (
       await operator.post('clients/{client}/links', { org_id: fixture.sandbox.org_id, user_id: 'forgotten' })
@@ -220,7 +220,7 @@ describe('revoking', () => {
 
   test('can be undone by re-linking, which issues a new access token', async () => {
     const before = await fixture.api.link({ user_id: 'comes-back', staff: 6 });
-    const id = await idOf('comes-back');
+    const id = await readId('comes-back');
     await operator.post(`${accounts}/${id}/revoke`);
     const { url } = (await operator.post(`${accounts}/${id}/relink`)).body.link;
     const link_token = tokenIn(url);

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { apiOf, newClient, type OtherClient } from '../api/support.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { apiAs, newClient, type OtherClient } from '../api/support.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { insertRows } from '../tenancy/insertRows.ts';
 import {
   callEndpoint,
   endpoints_in_client,
+  findRecords,
+  listPaths,
   operator_endpoints,
-  pathsOf,
   type Records,
-  recordsOf,
-  textOf,
+  toText,
 } from './walkEndpoints.ts';
 
 const foreign_word = 'FOREIGNPRACTICE';
@@ -23,11 +23,11 @@ let [own_records, foreign_records]: [Records, Records] = [{}, {}];
 
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  owner = await openOperator(fixture);
+  owner = await signInOperator(fixture);
   other = await newClient(fixture);
   await fixture.owner`UPDATE clients SET name = ${foreign_word} WHERE id = ${other.id}`;
   const access_token = await other.api.link({ user_id: foreign_word, org_id: foreign_word, staff: 1 });
-  const api = apiOf(fixture, { ...other, access_token });
+  const api = apiAs(fixture, { ...other, access_token });
   await insertRows(api, {}, { reason: foreign_word });
   await fixture.owner`INSERT INTO emr_apps (id, client_id, name, connector, hosts, token_endpoint, registered,
       credentials_sealed)
@@ -36,8 +36,8 @@ beforeAll(async () => {
     SELECT gen_random_uuid(), client_id, id, '{}' FROM accounts WHERE client_id = ${other.id} ON CONFLICT DO NOTHING`;
   await insertRows(fixture.api);
   await owner.post(`clients/${other.client_id}/webhooks`, { webhook_url: `http://127.0.0.1:9/${foreign_word}` });
-  own_records = await recordsOf(fixture, fixture.sandbox.client_id);
-  foreign_records = await recordsOf(fixture, other.client_id);
+  own_records = await findRecords(fixture, fixture.sandbox.client_id);
+  foreign_records = await findRecords(fixture, other.client_id);
   scoped = await newScoped('operator');
 });
 afterAll(() => fixture.close());
@@ -95,7 +95,7 @@ describe('an operator of one client', () => {
   test("cannot tell another client's paths from ones that do not exist", async () => {
     const before = await foreignState();
     for (const endpoint of endpoints_in_client) {
-      for (const path of pathsOf(endpoint, foreign_records).slice(0, 2)) {
+      for (const path of listPaths(endpoint, foreign_records).slice(0, 2)) {
         const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.(foreign_records));
         const { status, body } = response;
         const message = `Client with ID '${other.client_id}' not found.`;
@@ -110,10 +110,10 @@ describe('an operator of one client', () => {
   test('sees nothing of another client in any response', async () => {
     const before = await foreignState();
     for (const endpoint of operator_endpoints.filter(({ id }) => !unrelated.includes(id))) {
-      for (const path of pathsOf(endpoint, own_records).slice(0, 5)) {
+      for (const path of listPaths(endpoint, own_records).slice(0, 5)) {
         const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.(own_records));
-        expect(response.status, `${endpoint.id} ${textOf(response)}`).toBeLessThan(500);
-        expect(isForeign(textOf(response)), `${endpoint.id} ${path}: ${textOf(response).slice(0, 3000)}`).toBe(false);
+        expect(response.status, `${endpoint.id} ${toText(response)}`).toBeLessThan(500);
+        expect(isForeign(toText(response)), `${endpoint.id} ${path}: ${toText(response).slice(0, 3000)}`).toBe(false);
       }
     }
     expect(await foreignState()).toStrictEqual(before);
@@ -121,10 +121,10 @@ describe('an operator of one client', () => {
 
   test('the same lists show an owner both clients', async () => {
     for (const path of ['clients', 'clients/{client}/overview', 'requests?page_size=200', 'audit?page_size=200']) {
-      expect(isForeign(textOf(await owner.get(path))), path).toBe(true);
-      expect(isForeign(textOf(await scoped.get(path))), path).toBe(false);
+      expect(isForeign(toText(await owner.get(path))), path).toBe(true);
+      expect(isForeign(toText(await scoped.get(path))), path).toBe(false);
     }
-    expect(isForeign(textOf(await owner.get('audit.csv')))).toBe(true);
+    expect(isForeign(toText(await owner.get('audit.csv')))).toBe(true);
     const query = `?client_id=${other.client_id}`;
     expect((await scoped.get(`requests${query}`)).body.rows).toStrictEqual([]);
     expect((await scoped.get(`audit${query}`)).body.rows).toStrictEqual([]);
@@ -136,10 +136,10 @@ describe('an operator of one client', () => {
     const before = await foreignState();
     const mixed = { ...foreign_records, clients: [fixture.sandbox.client_id] };
     for (const endpoint of endpoints_in_client.filter(({ path }) => path.match(/\{/g)?.length !== 1)) {
-      for (const path of pathsOf(endpoint, mixed).slice(0, 3)) {
+      for (const path of listPaths(endpoint, mixed).slice(0, 3)) {
         const response = await callEndpoint(fixture, scoped, endpoint, path, bodies[endpoint.id]?.(foreign_records));
         const expected = no_record.includes(endpoint.id) ? [200, 404] : [403, 404];
-        expect(expected, `${endpoint.id} ${path} ${textOf(response)}`).toContain(response.status);
+        expect(expected, `${endpoint.id} ${path} ${toText(response)}`).toContain(response.status);
       }
     }
     expect(await foreignState()).toStrictEqual(before);
@@ -149,7 +149,7 @@ describe('an operator of one client', () => {
     const installation = operator_endpoints.filter(({ auth, reach }) => auth === 'operator' && reach === undefined);
     expect(installation.map(({ id }) => id)).toContain('dashboard.clients.create');
     for (const endpoint of installation) {
-      const [path = ''] = pathsOf(endpoint, own_records);
+      const [path = ''] = listPaths(endpoint, own_records);
       const { status, body } = await callEndpoint(fixture, scoped, endpoint, path);
       expect({ status, code: body.code }, endpoint.id).toMatchObject({
         status: 403,
@@ -192,7 +192,7 @@ describe('an owner', () => {
     expect((await owner.patch(`operators/${scoped.id}`, { clients: [...clients, ...clients] })).status).toBe(400);
     const promoted = await newScoped('support');
     expect((await owner.patch(`operators/${promoted.id}`, { role: 'owner' })).status).toBe(200);
-    const again = await openOperator(fixture, promoted);
+    const again = await signInOperator(fixture, promoted);
     expect((await again.get('session')).body.session.operator).toMatchObject({ all_clients: true, clients: [] });
   });
 });

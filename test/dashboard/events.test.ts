@@ -116,12 +116,14 @@ describe('an event', () => {
       respondWith(200, { 'content-type': 'application/json' }, '{"error":"unknown clinic"}'),
     );
     const id = await writeUntil(fixture, 'success');
-    const triesOf = async () => (await get(`events/${id}`)).body.event.deliveries[0].tries;
-    expect(await triesOf()).toMatchObject([{ status_code: 200, problem: null, snippet: '{"error":"unknown clinic"}' }]);
+    const readAttempts = async () => (await get(`events/${id}`)).body.event.deliveries[0].tries;
+    expect(await readAttempts()).toMatchObject([
+      { status_code: 200, problem: null, snippet: '{"error":"unknown clinic"}' },
+    ]);
     registered.receiver.respond = respondWith(200, { 'content-type': 'image/png' }, 'PNG');
     await post(`events/${id}/resend`);
-    await vi.waitFor(async () => expect(await triesOf()).toHaveLength(2), polling);
-    expect(await triesOf()).toMatchObject([{ attempt: 2, snippet: null }, { attempt: 1 }]);
+    await vi.waitFor(async () => expect(await readAttempts()).toHaveLength(2), polling);
+    expect(await readAttempts()).toMatchObject([{ attempt: 2, snippet: null }, { attempt: 1 }]);
   });
 
   test('can be resent by operators but not by read-only users', async () => {

@@ -1,6 +1,6 @@
 import { expect, vi } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 export const polling = { timeout: 60_000, interval: 25 };
@@ -8,7 +8,7 @@ export const polling = { timeout: 60_000, interval: 25 };
 /** The product on its own port, because the URL of the built-in receiver contains it, and an owner session. */
 export async function startEventsFixture(): Promise<TestSandbox & { operator: TestOperator }> {
   const fixture = await startSandbox({ small: true, env: { PORT: `${await freePort()}` } });
-  return { ...fixture, operator: await openOperator(fixture) };
+  return { ...fixture, operator: await signInOperator(fixture) };
 }
 
 /** Makes a write, waits until its event has this status, and returns the event's id. */

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { purgeInvitations } from '../../src/product/operators/operatorInvitations.ts';
 import { newClient } from '../api/support.ts';
 import type { ApiResponse } from '../harness/api.ts';
-import { newOperator, openOperator, sendAnonymously, signIn, type TestOperator } from '../harness/operator.ts';
+import { newOperator, sendAnonymously, signIn, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
 let owner: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  owner = await openOperator(fixture);
+  owner = await signInOperator(fixture);
 });
 afterAll(() => fixture.close());
 

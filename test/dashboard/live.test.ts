@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { ClientScope } from '../../src/platform/db/fragments.ts';
-import { openLive } from '../../src/surfaces/dashboard/app/live.ts';
+import { startLive } from '../../src/surfaces/dashboard/app/live.ts';
 import { newClient } from '../api/support.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { polling } from './eventsFixture.ts';
 
@@ -19,7 +19,7 @@ async function openStreams() {
   const listen = async (_channel: string, onNotification: (payload: string | undefined) => void) => {
     listeners.push(onNotification);
   };
-  const live = await openLive({ notifications: { listen, notify: () => {}, notifyHere: () => {} } });
+  const live = await startLive({ notifications: { listen, notify: () => {}, notifyHere: () => {} } });
   const opened: (Readable | undefined)[] = [];
   onTestFinished(() => {
     for (const stream of opened) stream?.destroy();
@@ -78,12 +78,12 @@ async function listenAs({ cookie }: TestOperator): Promise<string[]> {
 }
 
 test('each of two operators at the same time learns only of changes at their own client', async () => {
-  const owner = await openOperator(fixture);
+  const owner = await signInOperator(fixture);
   const other = await newClient(fixture);
-  const operatorOf = (client_id: string) =>
+  const createOperator = (client_id: string) =>
     newOperator(fixture, 'operator', { clients: [{ client_id, role: 'operator' }] });
-  const here = await listenAs(await operatorOf(fixture.sandbox.client_id));
-  const there = await listenAs(await operatorOf(other.client_id));
+  const here = await listenAs(await createOperator(fixture.sandbox.client_id));
+  const there = await listenAs(await createOperator(other.client_id));
   const everywhere = await listenAs(owner);
 
   const webhook = { webhook_url: 'http://127.0.0.1:9/unreachable' };

@@ -5,21 +5,21 @@ import { resetOperator } from '../../src/product/operators/localAccounts.ts';
 import { newClient } from '../api/support.ts';
 import {
   newOperator,
-  openOperator,
   outdateSignIns,
   sendAnonymously,
   signIn,
+  signInOperator,
   type TestOperator,
 } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { polling } from './eventsFixture.ts';
-import { callEndpoint, operator_endpoints, pathsOf } from './walkEndpoints.ts';
+import { callEndpoint, listPaths, operator_endpoints } from './walkEndpoints.ts';
 
 let fixture: TestSandbox;
 let owner: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  owner = await openOperator(fixture);
+  owner = await signInOperator(fixture);
 });
 afterAll(() => fixture?.close());
 beforeEach(async () => {
@@ -38,7 +38,7 @@ function accept(token: string) {
 }
 
 /** Links carry their token in the fragment. */
-function tokenOf(url: string): string {
+function readToken(url: string): string {
   return new URLSearchParams(new URL(url).hash.slice(1)).get('token') ?? '';
 }
 
@@ -59,9 +59,9 @@ describe('what an operator has prepared is void once the operator', () => {
     const victim = await newOperator(fixture, 'operator');
     const invitation = await invite(preparing);
     const { password } = (await preparing.post(`operators/${victim.id}/reset`)).body;
-    const pretending = await openOperator(fixture, { email: victim.email, password });
+    const pretending = await signInOperator(fixture, { email: victim.email, password });
     const { body } = await preparing.post('clients/{client}/links', { user_id: 'u', org_id: 'o-void', ...larkspur() });
-    const link_token = tokenOf(body.link.url);
+    const link_token = readToken(body.link.url);
     const linkStatus = async () => (await fetchLink(link_token)).status;
     expect(await linkStatus()).toBe(200);
 
@@ -78,7 +78,7 @@ describe('what an operator has prepared is void once the operator', () => {
     const preparing = await newOperator(fixture, 'operator');
     const { body } = await preparing.post('clients/{client}/links', { user_id: 'u', org_id: 'o-more', ...larkspur() });
     expect((await owner.patch(`operators/${preparing.id}`, { role: 'owner' })).status).toBe(200);
-    expect((await fetchLink(tokenOf(body.link.url))).status).toBe(200);
+    expect((await fetchLink(readToken(body.link.url))).status).toBe(200);
   });
 });
 
@@ -131,7 +131,7 @@ describe('a fresh sign-in', () => {
     for (const endpoint of operator_endpoints.filter(({ method }) => method !== 'GET')) {
       // They end the session, or what other tests use.
       if (['dashboard.session.delete', 'dashboard.sandbox.reset'].includes(endpoint.id)) continue;
-      const [path = ''] = pathsOf(endpoint, { clients: [fixture.sandbox.client_id] });
+      const [path = ''] = listPaths(endpoint, { clients: [fixture.sandbox.client_id] });
       const { body } = await callEndpoint(fixture, me, endpoint, path);
       expect([endpoint.id, body.code === 'operator_sign_in_again']).toStrictEqual([
         endpoint.id,
@@ -187,7 +187,7 @@ describe('a temporary password', () => {
   test('does not expire once it was changed', async () => {
     const { id, email } = await newOperator(fixture, 'operator');
     const { password } = (await owner.post(`operators/${id}/reset`)).body;
-    const me = await openOperator(fixture, { email, password });
+    const me = await signInOperator(fixture, { email, password });
     const new_password = 'one of my own choice';
     expect((await me.post('me/password', { new_password })).status).toBe(200);
     const [row] = await fixture.owner`SELECT password_expires_at FROM operators WHERE id = ${id}`;
@@ -202,11 +202,11 @@ test('a new owner is an alert for a day, however the role was given', async () =
   const by_invitation = await newOperator(fixture, 'owner');
   const promoted = await newOperator(fixture, 'operator');
   expect((await owner.patch(`operators/${promoted.id}`, { role: 'owner' })).status).toBe(200);
-  const found = await subjects();
+  const alerts = await subjects();
   for (const { email } of [by_invitation, promoted]) {
-    expect(found.map(({ summary }) => summary)).toContain(`${email} became an owner.`);
+    expect(alerts.map(({ summary }) => summary)).toContain(`${email} became an owner.`);
   }
-  expect(found.map(({ summary }) => summary)).not.toContain(`${fixture.sandbox.dashboard.email} became an owner.`);
+  expect(alerts.map(({ summary }) => summary)).not.toContain(`${fixture.sandbox.dashboard.email} became an owner.`);
   await owner.patch(`operators/${promoted.id}`, { name: 'Still an owner' });
   await fixture.owner`UPDATE operators SET owner_since = owner_since - interval '24 hours'`;
   expect(await subjects()).toStrictEqual([]);

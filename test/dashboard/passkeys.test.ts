@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 import { newAuthenticator, type TestAuthenticator } from '../harness/authenticator.ts';
-import { newOperator, operatorOf, outdateSignIns, signIn, type TestOperator } from '../harness/operator.ts';
+import { newOperator, outdateSignIns, signIn, type TestOperator, toOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
@@ -40,14 +40,14 @@ async function register(operator: TestOperator, overrides: Record<string, unknow
 
 test('a passkey is registered, signs in as two factors, is listed and deleted', async () => {
   const me = await newOperator(fixture, 'operator');
-  const there = operatorOf(fixture, await signIn(fixture, me));
+  const there = toOperator(fixture, await signIn(fixture, me));
   const { authenticator, response } = await register(me);
   expect(response.status, JSON.stringify(response.body)).toBe(200);
   expect(response.body.recovery_codes).toHaveLength(10);
   expect((await there.get('clients')).status, 'other sessions end').toBe(401);
   const signed_in = await signInWith(authenticator);
   expect(signed_in.body.session).toMatchObject({ method: 'passkey', operator: { email: me.email, passkeys: 1 } });
-  const again = operatorOf(fixture, signed_in);
+  const again = toOperator(fixture, signed_in);
   expect((await again.get('clients')).status).toBe(200);
   const { passkeys } = (await again.get('me/passkeys')).body;
   expect(passkeys).toStrictEqual([

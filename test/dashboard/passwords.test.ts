@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkNewPassword } from '../../src/product/operators/localAccounts.ts';
 import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
-import { newOperator, openOperator, outdateSignIns, signIn, type TestOperator } from '../harness/operator.ts';
+import { newOperator, outdateSignIns, signIn, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
 let owner: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  owner = await openOperator(fixture);
+  owner = await signInOperator(fixture);
 });
 afterAll(() => fixture?.close());
 
@@ -42,9 +42,9 @@ describe('a new password', () => {
 test('an operator with a temporary password can only change it, confirm it or sign out', async () => {
   const { id: operator_id, email } = await newOperator(fixture, 'owner');
   const { password } = (await owner.post(`operators/${operator_id}/reset`)).body;
-  const me = await openOperator(fixture, { email, password });
+  const me = await signInOperator(fixture, { email, password });
   expect((await me.get('session')).body.session).toMatchObject({ pending_setup: 'password' });
-  const declared = dashboardEndpoints({ live: { open: unasked }, clinic: () => undefined });
+  const declared = dashboardEndpoints({ live: { open: unasked }, findSandboxEmr: () => undefined });
   const allowed = ['dashboard.session.delete', 'dashboard.session.renew', 'dashboard.me.password'];
   const others = declared.filter(({ id, auth }) => auth !== 'none' && !allowed.includes(id));
   for (const { id, method, path } of others) {
@@ -69,7 +69,7 @@ test('the sandbox owner in sandbox.json has nothing to set up', async () => {
 test('changing the password requires a recent sign-in and ends all other sessions', async () => {
   const here = await newOperator(fixture, 'operator');
   const { email, password } = here;
-  const there = await openOperator(fixture, { email, password });
+  const there = await signInOperator(fixture, { email, password });
   const change = (new_password: string) => here.post('me/password', { new_password });
   await outdateSignIns(fixture, email);
   expect(await change('a long enough one')).toMatchObject({ status: 403, body: { code: 'operator_sign_in_again' } });

@@ -3,16 +3,16 @@ import type { Endpoint } from '../../src/http/endpoint.ts';
 import { newOperator, type TestOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { setFault, until } from '../journeys/support.ts';
-import { openCharts } from '../spec/patients/charts.ts';
+import { createCharts } from '../spec/patients/charts.ts';
 import { startEventsFixture } from './eventsFixture.ts';
 import { finishedCall, lostCall } from './finishedCalls.ts';
-import { callEndpoint, operator_endpoints, pathsOf, type Records, recordsOf, textOf } from './walkEndpoints.ts';
+import { callEndpoint, findRecords, listPaths, operator_endpoints, type Records, toText } from './walkEndpoints.ts';
 
 let fixture: TestSandbox & { operator: TestOperator };
 let support: TestOperator & { email: string };
 let records: Records;
 /** What the responses must not contain: MRNs, names, birth dates and phone numbers. */
-let known: string[];
+let patient_texts: string[];
 let job_id: number;
 
 const new_patient = { first_name: 'Zephyrine', last_name: 'Quillfeather', dob: '1961-07-23', phone: '518-555-7733' };
@@ -31,7 +31,7 @@ const planted = {
 beforeAll(async () => {
   fixture = await startEventsFixture();
   await fixture.operator.post('clients/{client}/receiver');
-  const charts = openCharts(fixture);
+  const charts = createCharts(fixture);
   const created = await charts.created(new_patient);
   await charts.updated(created, { phone: '518-555-7744' });
   await fixture.operator.post('clients/{client}/webhooks', { webhook_url: 'http://127.0.0.1:9/unreachable' });
@@ -48,7 +48,7 @@ beforeAll(async () => {
   await requestWithDetails();
   await plantTexts();
   support = await newOperator(fixture, 'support');
-  records = await recordsOf(fixture, fixture.sandbox.client_id);
+  records = await findRecords(fixture, fixture.sandbox.client_id);
   const patients = await fixture.owner<Record<'mrn' | 'last' | 'dob' | 'phone' | 'cell_phone', string | null>[]>`
     SELECT mrn, doc ->> 'last_name' AS last, doc ->> 'dob' AS dob, doc ->> 'phone' AS phone, cell_phone FROM patients`;
   const staff = (
@@ -59,8 +59,10 @@ beforeAll(async () => {
     ...Object.values(rest),
     last && !staff.includes(last) ? last : null,
   ]);
-  known = [...new Set([...Object.values(new_patient), '518-555-7744', ...values])].filter((each) => each !== null);
-  expect(known.length).toBeGreaterThan(100);
+  patient_texts = [...new Set([...Object.values(new_patient), '518-555-7744', ...values])].filter(
+    (each) => each !== null,
+  );
+  expect(patient_texts.length).toBeGreaterThan(100);
 });
 afterAll(() => fixture.close());
 
@@ -100,7 +102,7 @@ async function plantTexts(): Promise<void> {
 /** The first known detail in a text. Words, so that a short name within a longer word does not count. */
 function detailIn(text: string): string | undefined {
   const quoted = (detail: string) => detail.replace(/[^\w\s]/g, '\\$&');
-  return known.find((each) => text.includes(each) && new RegExp(`(?<!\\w)${quoted(each)}(?!\\w)`).test(text));
+  return patient_texts.find((each) => text.includes(each) && new RegExp(`(?<!\\w)${quoted(each)}(?!\\w)`).test(text));
 }
 
 const bodies: Record<string, () => unknown> = {
@@ -117,9 +119,9 @@ describe('the role support', () => {
   test('sees no detail of a patient in the response of any endpoint', async () => {
     const shown: string[] = [];
     for (const endpoint of operator_endpoints.filter((each) => !changesOwnAccount(each))) {
-      for (const path of pathsOf(endpoint, records)) {
+      for (const path of listPaths(endpoint, records)) {
         const response = await callEndpoint(fixture, support, endpoint, path, bodies[endpoint.id]?.());
-        const text = textOf(response);
+        const text = toText(response);
         expect(detailIn(text), `${endpoint.id} ${path}: ${text.slice(0, 2000)}`).toBeUndefined();
         if (response.status === 200) shown.push(endpoint.id);
         else expect([403, 404], `${endpoint.id} ${path} ${text}`).toContain(response.status);
@@ -129,12 +131,12 @@ describe('the role support', () => {
   });
 
   test('the same requests of an owner show them', async () => {
-    const textsOf = async (id: string) => {
+    const readTexts = async (id: string) => {
       const endpoint = operator_endpoints.find((each) => each.id === `dashboard.${id}`);
       if (!endpoint) throw new Error(`There is no endpoint ${id}.`);
       const texts: string[] = [];
-      for (const path of pathsOf(endpoint, records)) {
-        texts.push(textOf(await callEndpoint(fixture, fixture.operator, endpoint, path, bodies[endpoint.id]?.())));
+      for (const path of listPaths(endpoint, records)) {
+        texts.push(toText(await callEndpoint(fixture, fixture.operator, endpoint, path, bodies[endpoint.id]?.())));
       }
       return texts.join();
     };
@@ -156,7 +158,7 @@ describe('the role support', () => {
       'webhooks.list': [problem],
     };
     for (const [id, texts] of Object.entries(shown)) {
-      const text = await textsOf(id);
+      const text = await readTexts(id);
       expect(detailIn(text), id).toBeDefined();
       for (const each of texts) expect(text, id).toContain(each);
     }
@@ -221,16 +223,16 @@ describe('revealing patient details', () => {
     expect((await operator.get(record)).body).toStrictEqual({ success: true, record: {}, details_hidden: true });
     const { jobs } = (await operator.get(`${at}/patients/${patient.id}/jobs`)).body;
     expect(jobs.map((each: { job_id: number }) => each.job_id)).toContain(job_id);
-    const asked = { kind: 'patient', id: patient.id, reason: 'The practice asked about the chart' };
-    expect((await reveal(support, asked)).status).toBe(200);
-    expect((await reveal(operator, asked)).status).toBe(200);
+    const request = { kind: 'patient', id: patient.id, reason: 'The practice asked about the chart' };
+    expect((await reveal(support, request)).status).toBe(200);
+    expect((await reveal(operator, request)).status).toBe(200);
     const records = await fixture.owner`SELECT actor, subject, detail, address, cardinality(patients) AS patients
       FROM audit_records WHERE action = 'dashboard.reveals.create' AND actor = ${operator.email}`;
     expect([...records]).toStrictEqual([
       {
         actor: operator.email,
         subject: patient.id,
-        detail: { kind: 'patient', reason: asked.reason },
+        detail: { kind: 'patient', reason: request.reason },
         address: '127.0.0.1',
         patients: 1,
       },
@@ -245,7 +247,7 @@ describe('revealing patient details', () => {
     expect((await operator.get(`clients/{client}/jobs/${job_id}`)).body.details_hidden).toBe(true);
     const visits = await operator.post(`${at}/records/appointments/search`, { patient_mrn: body.record.mrn });
     expect(visits.body.code).toBe('operator_role_lacking');
-    expect((await reveal(operator, { ...asked, id: '0'.repeat(32) })).status).toBe(404);
+    expect((await reveal(operator, { ...request, id: '0'.repeat(32) })).status).toBe(404);
   });
 
   test('works for events and received requests', async () => {

@@ -3,10 +3,10 @@ import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
 import { records_endpoints } from '../../src/surfaces/dashboard/records/endpoints.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { createTenant } from '../harness/tenant.ts';
-import { availabilityOf, daysAfter, monday, patchProvider, shift, spans } from '../spec/providers/schedules.ts';
+import { daysAfter, monday, patchProvider, readAvailability, shift, spans } from '../spec/providers/schedules.ts';
 
 let fixture: TestSandbox;
 let operator: TestOperator;
@@ -16,7 +16,7 @@ let of: (path: string) => string;
 
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
   reader = await newOperator(fixture, 'read_only');
   const { body } = await operator.get('clients/{client}/organizations');
   of = (path) => `clients/{client}/organizations/${body.organizations[0].id}/${path}`;
@@ -52,11 +52,11 @@ describe('records in the dashboard', () => {
       phone,
       `(${phone.slice(0, 3)}) ${phone.slice(4, 7)} ${phone.slice(8)}`,
     ]) {
-      const found = await find(text);
+      const patients = await find(text);
       const { org_id } = fixture.sandbox;
       const row = { id, organization_id: expect.any(String), org_id, first_name, last_name, dob, mrn };
-      expect(found, text).toContainEqual(row);
-      for (const each of found) expect(each.mrn === mrn || text !== mrn, text).toBe(true);
+      expect(patients, text).toContainEqual(row);
+      for (const each of patients) expect(each.mrn === mrn || text !== mrn, text).toBe(true);
     }
     expect(await find('%%')).toStrictEqual([]);
     expect(await find('1/99/1980')).toStrictEqual([]);
@@ -137,8 +137,8 @@ describe('records in the dashboard', () => {
       const { rows, total } = await search(kind, { page_size: 200 });
       const day = date_of(rows[0]);
       const on_day = rows.filter((row: never) => date_of(row) === day);
-      const found = await search(kind, { start_date: day, end_date: day, page_size: 200 });
-      expect(found.rows, kind).toStrictEqual(on_day);
+      const result = await search(kind, { start_date: day, end_date: day, page_size: 200 });
+      expect(result.rows, kind).toStrictEqual(on_day);
       const columns = await fixture.owner<{ patient_mrn: string; n: number }[]>`
         SELECT patient_mrn, count(*) AS n FROM ${fixture.owner(kind)} GROUP BY patient_mrn ORDER BY patient_mrn LIMIT 1`;
       const { patient_mrn, n } = columns[0] ?? { patient_mrn: '', n: 0 };
@@ -197,7 +197,7 @@ describe('records in the dashboard', () => {
     const after = (await operator.get(path)).body;
     expect(after).toMatchObject({ set: { hours: true }, provider: { hours }, emr: before.emr });
     const sunday = daysAfter(monday, 6);
-    expect(spans(await availabilityOf(fixture, '504', sunday))).toStrictEqual(['10:00–12:00']);
+    expect(spans(await readAvailability(fixture, '504', sunday))).toStrictEqual(['10:00–12:00']);
     const query = `start_date=${sunday}&end_date=${sunday}&provider_ids=504`;
     const { body: preview } = await operator.get(of(`availability?${query}`));
     expect(preview).toStrictEqual((await fixture.api.call('GET', `/v1/availability?${query}`)).body);
@@ -228,11 +228,13 @@ describe('records in the dashboard', () => {
     expect(standard.hours.map(({ day }: { day: string }) => day)).toHaveLength(5);
     expect(await set([{ day: 'Saturday', shifts: [shift('08:00', '10:30', { facility_id: '11' })] }])).toBe(200);
     expect((await operator.get(of('default-hours'))).body.set).toBe(true);
-    expect(spans(await availabilityOf(fixture, '505', daysAfter(monday, 5), fallback))).toStrictEqual(['08:00–10:30']);
-    expect(await availabilityOf(fixture, '505', monday, fallback)).toStrictEqual([]);
+    expect(spans(await readAvailability(fixture, '505', daysAfter(monday, 5), fallback))).toStrictEqual([
+      '08:00–10:30',
+    ]);
+    expect(await readAvailability(fixture, '505', monday, fallback)).toStrictEqual([]);
     expect(await set(null)).toBe(200);
     expect((await operator.get(of('default-hours'))).body).toStrictEqual(standard);
-    expect(spans(await availabilityOf(fixture, '505', monday, fallback))).toStrictEqual(['09:00–17:00']);
+    expect(spans(await readAvailability(fixture, '505', monday, fallback))).toStrictEqual(['09:00–17:00']);
     await patchProvider(fixture, '505', { hours: null });
   });
 

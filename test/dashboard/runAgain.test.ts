@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { documents } from '../harness/documents.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { gate, withGate } from '../journeys/gate.ts';
 import { createMarker, patient, setFault, until } from '../journeys/support.ts';
@@ -11,7 +11,7 @@ let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
 });
 afterAll(() => fixture.close());
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));

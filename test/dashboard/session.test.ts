@@ -184,7 +184,7 @@ describe('a role', () => {
 
   test('operator is denied owner actions, and the audit trail records the attempt', async () => {
     const operator = await newOperator(fixture, 'operator');
-    const declared = dashboardEndpoints({ live: { open: unasked }, clinic: () => undefined });
+    const declared = dashboardEndpoints({ live: { open: unasked }, findSandboxEmr: () => undefined });
     const deciding = declared.filter(({ role }) => role === 'owner');
     expect(deciding.length).toBeGreaterThan(0);
     for (const { id, method, path, audited = true } of deciding) {

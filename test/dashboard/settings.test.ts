@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSecretUses } from '../../src/product/clients/clients.ts';
-import { apiOf } from '../api/support.ts';
-import { newOperator, openOperator, signIn, type TestOperator } from '../harness/operator.ts';
+import { apiAs } from '../api/support.ts';
+import { newOperator, signIn, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
 let owner: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  owner = await openOperator(fixture);
+  owner = await signInOperator(fixture);
 });
 afterAll(() => fixture?.close());
 
@@ -20,7 +20,7 @@ describe('clients', () => {
     expect(created.status).toBe(200);
     const { client_id, client_secret } = created.body;
     const call = (secret: string) =>
-      apiOf(fixture, { client_id, client_secret: secret }).call('GET', '/link/emrs', {
+      apiAs(fixture, { client_id, client_secret: secret }).call('GET', '/link/emrs', {
         headers: { access_token: null },
       });
     expect((await call(client_secret)).status).toBe(200);
@@ -48,7 +48,7 @@ describe('clients', () => {
       { ...unused, last_four: labeled.slice(-4), label: 'Build server' },
     ]);
     const call = async (secret: string) => {
-      const credentials = apiOf(fixture, { client_id, client_secret: secret });
+      const credentials = apiAs(fixture, { client_id, client_secret: secret });
       return (await credentials.call('GET', '/link/emrs', { headers: { access_token: null } })).status;
     };
     expect(await call(labeled)).toBe(200);
@@ -149,7 +149,7 @@ describe('operators', () => {
     const owners = await fixture.owner`SELECT FROM operators WHERE role = 'owner' AND disabled_at IS NULL`;
     expect(owners.length, JSON.stringify(responses.map(({ body }) => body))).toBe(1);
     await fixture.owner`UPDATE operators SET disabled_at = NULL, role = 'owner' WHERE email = ${first.email}`;
-    owner = await openOperator(fixture);
+    owner = await signInOperator(fixture);
   });
 });
 

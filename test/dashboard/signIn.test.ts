@@ -4,11 +4,11 @@ import { deviceCookie } from '../../src/http/auth/authenticateOperator.ts';
 import { purgeDevices } from '../../src/product/operators/signIn.ts';
 import {
   newOperator,
-  openOperator,
-  operatorOf,
   outdateSignIns,
   signIn,
+  signInOperator,
   type TestOperator,
+  toOperator,
 } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
@@ -43,16 +43,16 @@ describe('a device cookie', () => {
     const operator = await newOperator(fixture, 'owner');
     expect(await guess(operator.email)).toContain('operator_locked');
     expect((await signIn(fixture, operator)).body.code).toBe('operator_locked');
-    const known = await signIn(fixture, operator, { cookie: operator.device_cookie });
-    expect(known.status).toBe(200);
+    const signed_in = await signIn(fixture, operator, { cookie: operator.device_cookie });
+    expect(signed_in.status).toBe(200);
     // The browser keeps its cookie.
-    expect(operatorOf(fixture, known).device_cookie).toBe(operator.device_cookie);
+    expect(toOperator(fixture, signed_in).device_cookie).toBe(operator.device_cookie);
     expect((await signIn(fixture, operator)).body.code).toBe('operator_locked');
   });
 
   test('has its own lock, so that a stolen one does not allow more guesses', async () => {
     const operator = await newOperator(fixture, 'owner');
-    const { device_cookie: other_device } = await openOperator(fixture, operator);
+    const { device_cookie: other_device } = await signInOperator(fixture, operator);
     const cookie = operator.device_cookie;
     const codes = await guess(operator.email, { cookie });
     expect(codes.filter((code) => code === 'operator_credentials_wrong')).toHaveLength(10);
@@ -68,7 +68,7 @@ describe('a device cookie', () => {
     for (const cookie of [other.device_cookie, 'chartwire_device=od_invented', 'chartwire_device=']) {
       expect((await signIn(fixture, operator, { cookie })).body.code).toBe('operator_locked');
     }
-    const owner = await openOperator(fixture);
+    const owner = await signInOperator(fixture);
     const { id } = (await operator.get('session')).body.session.operator;
     const { password } = (await owner.post(`operators/${id}/reset`)).body;
     const { email, device_cookie: cookie } = operator;
@@ -101,19 +101,19 @@ describe('an authenticator app', () => {
     const me = await newOperator(fixture, 'operator');
     const { email, password } = me;
     const { id } = (await me.get('session')).body.session.operator;
-    const there = await openOperator(fixture, me);
+    const there = await signInOperator(fixture, me);
     expect((await me.post('me/totp', { code: '000000' })).body.code).toBe('totp_offer_missing');
     const { secret, uri } = (await me.post('me/totp/offer')).body;
     expect(uri).toMatch(/^otpauth:\/\/totp\/Chartwire:operator-\d+%40example.test\?/);
     expect((await me.post('me/totp', { code: wrongCode(secret) })).body.code).toBe('operator_code_wrong');
     expect((await there.get('clients')).status).toBe(200);
-    const proof = codeOf(secret);
+    const proof = generateCode(secret);
     expect((await me.post('me/totp', { code: proof })).status).toBe(200);
     expect(await fixture.owner`SELECT FROM operator_totp_offers WHERE operator_id = ${id}`).toHaveLength(0);
     expect((await there.get('clients')).status, 'other sessions end').toBe(401);
     expect((await signIn(fixture, { email, password })).body.code).toBe('operator_code_required');
     expect((await signIn(fixture, { email, password, code: proof })).body.code).toBe('operator_code_wrong');
-    const next = codeOf(secret, 1);
+    const next = generateCode(secret, 1);
     const responses = await Promise.all([1, 2].map(() => signIn(fixture, { email, password, code: next })));
     expect(responses.map((each) => each.status).sort(), 'the same code twice at once').toStrictEqual([200, 401]);
     const [stored] = await fixture.owner<{ totp_sealed: Buffer }[]>`SELECT totp_sealed FROM operators WHERE id = ${id}`;
@@ -126,7 +126,7 @@ describe('an authenticator app', () => {
     expect((await me.post('me/totp/off')).body).toMatchObject({ code: 'missing_field', field: 'current_code' });
     expect((await me.post('me/totp/off', { current_code: next })).body.code).toBe('operator_code_wrong');
     await forgetUsedCodes(id);
-    expect((await me.post('me/totp/off', { current_code: codeOf(secret) })).status).toBe(200);
+    expect((await me.post('me/totp/off', { current_code: generateCode(secret) })).status).toBe(200);
     expect((await signIn(fixture, { email, password })).status).toBe(200);
   });
 
@@ -134,11 +134,11 @@ describe('an authenticator app', () => {
     const me = await newOperator(fixture, 'operator');
     const chosen = 'A'.repeat(32);
     const { secret } = (await me.post('me/totp/offer')).body;
-    const sent = await me.post('me/totp', { secret: chosen, code: codeOf(chosen) });
+    const sent = await me.post('me/totp', { secret: chosen, code: generateCode(chosen) });
     expect(sent).toMatchObject({ status: 400, body: { code: 'unexpected_fields' } });
-    expect((await me.post('me/totp', { code: codeOf(chosen) })).body.code).toBe('operator_code_wrong');
+    expect((await me.post('me/totp', { code: generateCode(chosen) })).body.code).toBe('operator_code_wrong');
     await fixture.owner`UPDATE operator_totp_offers SET offered_at = offered_at - interval '15 minutes'`;
-    expect((await me.post('me/totp', { code: codeOf(secret) })).body.code).toBe('totp_offer_missing');
+    expect((await me.post('me/totp', { code: generateCode(secret) })).body.code).toBe('totp_offer_missing');
   });
 
   test('is replaced only with a code of the one in use, or a recovery code', async () => {
@@ -146,13 +146,13 @@ describe('an authenticator app', () => {
     const { id } = (await me.get('session')).body.session.operator;
     const next: string = (await me.post('me/totp/offer')).body.secret;
     expect(next).not.toBe(secret);
-    expect((await me.post('me/totp', { code: codeOf(next) })).body.field).toBe('current_code');
-    const both = { code: codeOf(next), current_code: wrongCode(secret) };
+    expect((await me.post('me/totp', { code: generateCode(next) })).body.field).toBe('current_code');
+    const both = { code: generateCode(next), current_code: wrongCode(secret) };
     expect((await me.post('me/totp', both)).body.code).toBe('operator_code_wrong');
     await forgetUsedCodes(id);
-    expect((await me.post('me/totp', { ...both, current_code: codeOf(secret) })).status).toBe(200);
+    expect((await me.post('me/totp', { ...both, current_code: generateCode(secret) })).status).toBe(200);
     const third: string = (await me.post('me/totp/offer')).body.secret;
-    expect((await me.post('me/totp', { code: codeOf(third), current_code: codes[0] })).status).toBe(200);
+    expect((await me.post('me/totp', { code: generateCode(third), current_code: codes[0] })).status).toBe(200);
   });
 
   test('allows 30 wrong codes in 30 days, in whatever process and however often the operator signs in', async () => {
@@ -169,17 +169,19 @@ describe('an authenticator app', () => {
     expect(new Set(first.map(({ body }) => body.code))).toStrictEqual(new Set(['operator_code_wrong']));
     await fixture.owner`UPDATE operator_code_guesses SET guesses = 29 WHERE operator_id = ${id} AND guesses = 9`;
     await forgetUsedCodes(id);
-    expect((await guessCode(codeOf(secret))).status, 'a right code does not count').toBe(200);
+    expect((await guessCode(generateCode(secret))).status, 'a right code does not count').toBe(200);
     expect((await guessCode(wrong)).body.code).toBe('operator_code_wrong');
     expect((await guessCode(wrong)).body.code).toBe('operator_codes_locked');
     await forgetUsedCodes(id);
-    expect((await guessCode(codeOf(secret))).body.code, 'nor is a right one accepted').toBe('operator_codes_locked');
+    expect((await guessCode(generateCode(secret))).body.code, 'nor is a right one accepted').toBe(
+      'operator_codes_locked',
+    );
     const [record] = await fixture.owner`SELECT outcome FROM audit_records
       WHERE action = 'operator.sign_in' AND actor = ${email} ORDER BY id DESC LIMIT 1`;
     expect(record).toStrictEqual({ outcome: 'codes locked' });
     expect((await guessCode(codes[0] ?? '')).status, 'a recovery code cannot be guessed').toBe(200);
     await fixture.owner`UPDATE operator_code_guesses SET since = since - interval '30 days' WHERE operator_id = ${id}`;
-    expect((await guessCode(codeOf(secret))).status).toBe(200);
+    expect((await guessCode(generateCode(secret))).status).toBe(200);
   });
 });
 
@@ -222,12 +224,12 @@ describe('password checks', () => {
 
   test('password checks of unknown browsers have a total for the installation, which does not affect known ones', async () => {
     const operator = await newOperator(fixture, 'operator');
-    const [known, unknown] = [{ cookie: operator.device_cookie }, {}];
-    expect((await signIn(fixture, operator, unknown)).status).toBe(200);
+    const [known_browser, other_browser] = [{ cookie: operator.device_cookie }, {}];
+    expect((await signIn(fixture, operator, other_browser)).status).toBe(200);
     // 119 more in the same minute.
     await fixture.owner`UPDATE sign_in_attempts SET attempts = 120 WHERE attempts = 1
       AND counter_hash = sha256('all unknown browsers')`;
-    const refused = await signIn(fixture, operator, unknown);
+    const refused = await signIn(fixture, operator, other_browser);
     expect(refused).toMatchObject({ status: 503, body: { code: 'sign_in_busy' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     const many = await Promise.all(
@@ -240,9 +242,9 @@ describe('password checks', () => {
     const records =
       await fixture.owner`SELECT FROM audit_records WHERE action = 'operator.sign_in' AND outcome = 'busy'`;
     expect(records).toHaveLength(1);
-    expect((await signIn(fixture, operator, known)).status).toBe(200);
+    expect((await signIn(fixture, operator, known_browser)).status).toBe(200);
     await fixture.owner`UPDATE sign_in_attempts SET since = since - interval '1 minute'`;
-    expect((await signIn(fixture, operator, unknown)).status).toBe(200);
+    expect((await signIn(fixture, operator, other_browser)).status).toBe(200);
   });
 });
 
@@ -309,7 +311,7 @@ describe('a required second factor', () => {
         expect(await me.post(path), path).toMatchObject(missing);
       }
       const { secret } = (await me.post('me/totp/offer')).body;
-      expect((await me.post('me/totp', { code: codeOf(secret) })).status).toBe(200);
+      expect((await me.post('me/totp', { code: generateCode(secret) })).status).toBe(200);
       expect((await me.get('session')).body.session).toMatchObject({ pending_setup: null });
       expect((await me.get('clients')).status).toBe(200);
       // A temporary password comes first, and a session of single sign-on has its own rules.
@@ -328,7 +330,7 @@ describe('own sessions', () => {
   test('are listed with address, browser and method, and can be ended', async () => {
     const here = await newOperator(fixture, 'read_only');
     const response = await signIn(fixture, here, { 'user-agent': `Synthetic/1.0 ${'x'.repeat(1000)}` });
-    const there = operatorOf(fixture, response);
+    const there = toOperator(fixture, response);
     const { sessions } = (await here.get('me/sessions')).body;
     expect(sessions).toHaveLength(2);
     expect(sessions[0]).toMatchObject({ current: true, method: 'password', address: '127.0.0.1' });
@@ -340,7 +342,7 @@ describe('own sessions', () => {
     expect((await here.delete(`me/sessions/${sessions[1].id}`)).status).toBe(200);
     expect((await there.get('clients')).status).toBe(401);
     expect((await here.delete(`me/sessions/${sessions[1].id}`)).status).toBe(404);
-    const [second, third] = [await openOperator(fixture, here), await openOperator(fixture, here)];
+    const [second, third] = [await signInOperator(fixture, here), await signInOperator(fixture, here)];
     expect((await here.post('me/sessions/end-others')).status).toBe(200);
     expect([(await second.get('clients')).status, (await third.get('clients')).status]).toStrictEqual([401, 401]);
     expect((await here.get('me/sessions')).body.sessions).toHaveLength(1);
@@ -351,7 +353,7 @@ describe('own sessions', () => {
     const [row] = (await other.get('me/sessions')).body.sessions;
     expect((await me.delete(`me/sessions/${row.id}`)).status).toBe(404);
     expect((await other.get('clients')).status).toBe(200);
-    await openOperator(fixture, me);
+    await signInOperator(fixture, me);
     await fixture.owner`UPDATE operator_sessions SET seen_at = now() - interval '16 minutes'
       WHERE id = (SELECT max(id::text)::uuid FROM operator_sessions
                    WHERE operator_id = (SELECT id FROM operators WHERE email = ${me.email}))`;
@@ -360,20 +362,20 @@ describe('own sessions', () => {
 });
 
 /** A code of the authenticator app. The next one is accepted too, and stays valid if the current one ends. */
-function codeOf(secret: string, steps = 0): string {
+function generateCode(secret: string, steps = 0): string {
   return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
 }
 
 async function operatorWithTotp() {
   const me = await newOperator(fixture, 'operator');
   const { secret } = (await me.post('me/totp/offer')).body;
-  const { body } = await me.post('me/totp', { code: codeOf(secret) });
+  const { body } = await me.post('me/totp', { code: generateCode(secret) });
   return { me, secret: secret as string, codes: body.recovery_codes as string[] };
 }
 
 /** A code that is not valid at this time. */
 function wrongCode(secret: string): string {
-  const valid = [-1, 0, 1, 2].map((steps) => codeOf(secret, steps));
+  const valid = [-1, 0, 1, 2].map((steps) => generateCode(secret, steps));
   return ['000000', '111111', '222222', '333333', '444444'].find((code) => !valid.includes(code)) ?? '';
 }
 

@@ -1,17 +1,17 @@
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openLog } from '../../src/platform/telemetry/log.ts';
+import { createLog } from '../../src/platform/telemetry/log.ts';
 import { resetOperator } from '../../src/product/operators/localAccounts.ts';
 import { newClient } from '../api/support.ts';
 import { type Person, providerSettings, startProvider, type TestProvider } from '../harness/identityProvider.ts';
-import { newOperator, openOperator, signIn as signInLocally, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signIn as signInLocally, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import {
   type Browser,
   callback,
+  createBrowser,
   followProvider,
   forgetProvider,
-  openBrowser,
   signInAs,
   visitProvider,
 } from './single-sign-on/browsers.ts';
@@ -29,8 +29,8 @@ beforeAll(async () => {
   const write = (line: string) => {
     log += line;
   };
-  fixture.ctx.log = openLog('info', { write });
-  owner = await openOperator(fixture);
+  fixture.ctx.log = createLog('info', { write });
+  owner = await signInOperator(fixture);
 });
 afterAll(async () => {
   await fixture?.close();
@@ -41,7 +41,7 @@ beforeEach(() => {
   log = '';
 });
 
-const newBrowser = (jar?: Map<string, string>) => openBrowser(fixture.sandbox.base_url, jar);
+const newBrowser = (jar?: Map<string, string>) => createBrowser(fixture.sandbox.base_url, jar);
 const signIn = (browser: Browser, person: Person | undefined) => signInAs(provider, browser, person);
 
 let people = 0;
@@ -202,7 +202,7 @@ describe('the role', () => {
     try {
       const person = newPerson({ roles: ['here', 'there'] });
       const browser = newBrowser();
-      const clientsOf = async (roles: string[]) => {
+      const readClients = async (roles: string[]) => {
         await signIn(browser, { ...person, roles });
         const { all_clients, clients } = (await browser.session()).operator;
         expect(all_clients).toBe(false);
@@ -210,7 +210,7 @@ describe('the role', () => {
           clients.map((each: { client_id: string; role: string }) => [each.client_id, each.role]),
         );
       };
-      expect(await clientsOf(['here', 'there'])).toStrictEqual({
+      expect(await readClients(['here', 'there'])).toStrictEqual({
         [client_id]: 'operator',
         [other.client_id]: 'read_only',
       });
@@ -221,11 +221,11 @@ describe('the role', () => {
         { client_id: other.client_id, role: 'operator' },
       ];
       expect((await owner.patch(`operators/${id}`, { clients: assigned })).status).toBe(200);
-      expect(await clientsOf(['here', 'there'])).toStrictEqual({
+      expect(await readClients(['here', 'there'])).toStrictEqual({
         [client_id]: 'support',
         [other.client_id]: 'read_only',
       });
-      expect(await clientsOf(['there', 'nowhere'])).toStrictEqual({ [other.client_id]: 'read_only' });
+      expect(await readClients(['there', 'nowhere'])).toStrictEqual({ [other.client_id]: 'read_only' });
       expect(log).toContain('ci_test_unknown');
     } finally {
       fixture.ctx.config = before;
@@ -397,7 +397,7 @@ describe('a fresh sign-in', () => {
     expect(await invite(browser, 'fresh-1@example.test')).toBeUndefined();
     await fixture.owner`UPDATE operator_sessions SET authenticated_at = now() - interval '10 minutes 1 second'`;
     expect(await invite(browser, 'fresh-2@example.test')).toBe('operator_sign_in_again');
-    owner = await openOperator(fixture);
+    owner = await signInOperator(fixture);
   });
 
   test('is refused for another person, and leaves both as they were', async () => {

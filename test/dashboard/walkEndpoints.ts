@@ -14,7 +14,7 @@ const unused = () => {
 /** Every dashboard endpoint that needs an operator. */
 export const operator_endpoints: readonly Endpoint[] = dashboardEndpoints({
   live: { open: unused },
-  clinic: unused,
+  findSandboxEmr: unused,
 }).filter(({ auth }) => auth !== 'none');
 
 export const endpoints_in_client = operator_endpoints.filter(({ auth }) => auth === 'operator_in_client');
@@ -23,7 +23,7 @@ export const endpoints_in_client = operator_endpoints.filter(({ auth }) => auth 
 export type Records = Record<string, readonly string[]>;
 
 /** Finds all records of a client that a path can name. */
-export async function recordsOf({ owner }: Pick<TestSandbox, 'owner'>, client_id: string): Promise<Records> {
+export async function findRecords({ owner }: Pick<TestSandbox, 'owner'>, client_id: string): Promise<Records> {
   const [client] = await owner<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${client_id}`;
   const id = client?.id ?? '';
   const ids = async (table: string) => {
@@ -56,7 +56,7 @@ export async function recordsOf({ owner }: Pick<TestSandbox, 'owner'>, client_id
 }
 
 /** The endpoint's paths with every combination of these records. */
-export function pathsOf({ path }: Pick<Endpoint, 'path'>, records: Records): string[] {
+export function listPaths({ path }: Pick<Endpoint, 'path'>, records: Records): string[] {
   let paths = [''];
   for (const part of path.split('/').slice(1)) {
     const isParameter = part.startsWith('{');
@@ -93,7 +93,7 @@ export async function callEndpoint(
   return operator[method === 'POST' ? 'post' : method === 'PATCH' ? 'patch' : 'delete'](path, body);
 }
 
-export function textOf({ body }: ApiResponse): string {
+export function toText({ body }: ApiResponse): string {
   return typeof body === 'string' ? body : JSON.stringify(body);
 }
 

@@ -52,7 +52,7 @@ type PlanNode = {
   Plans?: PlanNode[];
 };
 
-type Reads = Pick<Database, 'read' | 'search' | 'togetherOrAlone'>;
+type Reads = Pick<Database, 'read' | 'search' | 'batchedOrAlone'>;
 
 /** Runs `work`, and returns what is observed of each statement before it is sent. */
 async function observe<T>(
@@ -71,7 +71,7 @@ async function observe<T>(
   await work({
     read: reading(query),
     search: reading(query),
-    togetherOrAlone: async (client_id, batch, entry) => {
+    batchedOrAlone: async (client_id, batch, entry) => {
       const [result] = await batch.run(query, client_id, [entry]);
       return result as NonNullable<typeof result>;
     },
@@ -81,7 +81,7 @@ async function observe<T>(
 
 const modes = ['custom', 'generic'] as const;
 
-function plansOf(mode: (typeof modes)[number], work: (db: Reads) => Promise<unknown>): Promise<PlanNode[]> {
+function explainPlans(mode: (typeof modes)[number], work: (db: Reads) => Promise<unknown>): Promise<PlanNode[]> {
   return observe(async (execute) => {
     await service.unsafe(`SET plan_cache_mode = force_${mode}_plan`);
     const [row] = await service.unsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
@@ -105,7 +105,7 @@ function customPlans(work: (db: Reads) => Promise<unknown>): Promise<number[]> {
 }
 
 /** What is wrong with the scans of a plan: they read too many rows, or walk an index to find those that match. */
-async function problemsOf(plan: PlanNode, read_max = 2 * matching): Promise<string[]> {
+async function findProblems(plan: PlanNode, read_max = 2 * matching): Promise<string[]> {
   const problems: string[] = [];
   const scan = async (node: PlanNode): Promise<void> => {
     for (const child of node.Plans ?? []) await scan(child);
@@ -147,9 +147,9 @@ describe.each(modes)('with a %s plan', (mode) => {
   test.each(filters.map(([kind, name, value]) => [kind.name, name, kind, value] as const))(
     'the list of %s by %s reads only the rows that match',
     async (_kind, name, kind, value) => {
-      const plans = await plansOf(mode, (db) => readFiltered(db, tenant, kind, { [name]: value }));
+      const plans = await explainPlans(mode, (db) => readFiltered(db, tenant, kind, { [name]: value }));
       expect(plans).toHaveLength(1);
-      for (const plan of plans) expect(await problemsOf(plan)).toStrictEqual([]);
+      for (const plan of plans) expect(await findProblems(plan)).toStrictEqual([]);
     },
   );
 
@@ -159,16 +159,18 @@ describe.each(modes)('with a %s plan', (mode) => {
       .map(([kind, name, value]) => [kind.name, name, kind, value] as const),
   )('the list of %s of one patient, also by %s, reads only the rows that match', async (_kind, name, kind, value) => {
     const patient_mrn = filterValues(kind).patient_mrn;
-    const [plan] = await plansOf(mode, (db) => readList(db, tenant, kind, { filters: { patient_mrn, [name]: value } }));
-    expect(plan && (await problemsOf(plan))).toStrictEqual([]);
+    const [plan] = await explainPlans(mode, (db) =>
+      readList(db, tenant, kind, { filters: { patient_mrn, [name]: value } }),
+    );
+    expect(plan && (await findProblems(plan))).toStrictEqual([]);
   });
 
   test.each(['needle', 'xneedle1 needle', 'needle, x', 'match', '415-555-0100', '2000-01-01'])(
     'the search for patients of all practices by “%s” reads only the rows that match',
     async (text) => {
-      const [plan] = await plansOf(mode, (db) => findPatients(db, tenant.client_id, text, { patients_max: 20 }));
+      const [plan] = await explainPlans(mode, (db) => findPatients(db, tenant.client_id, text, { patients_max: 20 }));
       // By first and by last name, in both practices of the client.
-      expect(plan && (await problemsOf(plan, 4 * matching))).toStrictEqual([]);
+      expect(plan && (await findProblems(plan, 4 * matching))).toStrictEqual([]);
     },
   );
 });

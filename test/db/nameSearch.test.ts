@@ -162,8 +162,8 @@ describe('a search by part of a name', () => {
     'finds the %s that a comparison of every %s finds, in the same order',
     async (_name, filter, kind, column) => {
       for (const needle of needles) {
-        const found = await searched(tenant, kind, { [filter]: needle });
-        expect.soft(found, JSON.stringify(needle)).toStrictEqual(await compared(tenant, kind, column, needle));
+        const matches = await searched(tenant, kind, { [filter]: needle });
+        expect.soft(matches, JSON.stringify(needle)).toStrictEqual(await compared(tenant, kind, column, needle));
       }
     },
   );
@@ -186,13 +186,13 @@ describe('a search by part of a name', () => {
         .split(/[\s,]+/)
         .filter((word) => word !== '');
       if (words.length === 0 || /^[\d\s()+.-]+$/.test(needle)) continue;
-      const found = await findPatients(db, tenant.client_id, needle, { patients_max: 10_000 });
+      const matches = await findPatients(db, tenant.client_id, needle, { patients_max: 10_000 });
       const rows = await owner<{ id: string }[]>`SELECT id FROM patients WHERE client_id = ${tenant.client_id}
         AND (SELECT bool_and(strpos(last_folded, word) > 0 OR strpos(first_folded, word) > 0) FROM unnest(${words}::text[]) AS word)
         ORDER BY last_folded, first_folded, id`;
       expect
         .soft(
-          found.map(({ id }) => id),
+          matches.map(({ id }) => id),
           JSON.stringify(needle),
         )
         .toStrictEqual(rows.map(({ id }) => id));
@@ -255,7 +255,7 @@ describe('the suffixes of names', () => {
   const versions = () =>
     owner<{ id: string; at: string; xid: string }[]>`SELECT record_id AS id, ctid::text AS at, xmin::text AS xid
       FROM name_suffixes ORDER BY ctid`;
-  const idOf = async (ehr_id: string) => {
+  const readId = async (ehr_id: string) => {
     const [row] = await owner<{ id: string }[]>`SELECT id FROM patients WHERE ehr_id = ${ehr_id}`;
     return row?.id ?? '';
   };
@@ -276,7 +276,7 @@ describe('the suffixes of names', () => {
   });
 
   test('the suffixes of one patient are replaced by a sync that changes a name', async () => {
-    const renamed = await idOf('1');
+    const renamed = await readId('1');
     const before = (await versions()).filter(({ id }) => id !== renamed);
     await storeNames(scope, 2, [names[0], ['Zoë', 'Married'], names[2]]);
     await expectExact();
@@ -320,7 +320,7 @@ describe('the suffixes of names', () => {
   });
 
   test('are those of the last of two renames at the same time', async () => {
-    const id = await idOf('0');
+    const id = await readId('0');
     const rename = (last_name: string, meanwhile?: () => Promise<void>) =>
       db.tenant(scope.client_id, async (tx) => {
         await tx`UPDATE patients SET last_folded = ${last_name} WHERE id = ${id}`;

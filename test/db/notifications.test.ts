@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
-import { openNotifications } from '../../src/platform/db/notifications.ts';
+import { createNotifications } from '../../src/platform/db/notifications.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -22,7 +22,7 @@ afterAll(async () => {
 /** The payloads that a listener gets, without the one for its connection. */
 async function listenTo(db: Database, channel: 'chartwire_jobs' | 'chartwire_deliveries') {
   const received: string[] = [];
-  const notifications = openNotifications(db, () => {});
+  const notifications = createNotifications(db, () => {});
   await notifications.listen(channel, (payload) => {
     if (payload !== undefined) received.push(payload);
   });

@@ -29,7 +29,7 @@ async function openPooled(prepare: boolean) {
   return db;
 }
 
-const statementsOf = (sql: Query) => sql.unsafe('SELECT name FROM pg_prepared_statements');
+const readStatements = (sql: Query) => sql.unsafe('SELECT name FROM pg_prepared_statements');
 
 test.each([
   ['off', 0],
@@ -38,7 +38,7 @@ test.each([
   const { service } = await openPooled(setting === 'on');
   await service.begin(async (tx) => {
     expect(await tx`SELECT ${1}::int AS n`).toStrictEqual([{ n: 1 }]);
-    expect(await statementsOf(tx)).toHaveLength(count);
+    expect(await readStatements(tx)).toHaveLength(count);
   });
 });
 
@@ -53,12 +53,12 @@ test('pipelined and pooled statements work without names, also many at once', as
 
 test('behind a pooler, time limits and time zone are those stored with the roles', async () => {
   const db = await openPooled(false);
-  const settingsOf = (sql: Query) => sql`SELECT current_setting('statement_timeout') AS statement_timeout,
+  const readSettings = (sql: Query) => sql`SELECT current_setting('statement_timeout') AS statement_timeout,
     current_setting('TimeZone') AS time_zone`;
   for (const sql of [db.service, db.service.pooled]) {
-    expect(await settingsOf(sql)).toStrictEqual([{ statement_timeout: '1min', time_zone: 'UTC' }]);
+    expect(await readSettings(sql)).toStrictEqual([{ statement_timeout: '1min', time_zone: 'UTC' }]);
   }
-  expect(await settingsOf(db.system)).toStrictEqual([{ statement_timeout: '5min', time_zone: 'UTC' }]);
+  expect(await readSettings(db.system)).toStrictEqual([{ statement_timeout: '5min', time_zone: 'UTC' }]);
   const sources =
     await db.system`SELECT DISTINCT source FROM pg_settings WHERE name IN ('statement_timeout', 'TimeZone')`;
   expect(sources).toStrictEqual([{ source: 'database user' }]);

@@ -105,9 +105,9 @@ test('databases of one server are migrated at the same time and share the roles'
 test('statements of the service are cancelled by the server after a time, those of migrations are not', async () => {
   const db = openDatabase(roleAddresses(database.address), 2);
   onTestFinished(() => db.close());
-  const timeoutOf = async (sql: Query) => (await sql`SHOW statement_timeout`)[0]?.statement_timeout;
+  const readTimeout = async (sql: Query) => (await sql`SHOW statement_timeout`)[0]?.statement_timeout;
   // On pipelined connections and on those of the pool.
-  expect(await Promise.all([db.service, db.service.pooled].map(timeoutOf))).toStrictEqual(['1min', '1min']);
-  expect(await Promise.all([db.system, db.system.pooled].map(timeoutOf))).toStrictEqual(['5min', '5min']);
-  expect(await timeoutOf(owner)).toBe('0');
+  expect(await Promise.all([db.service, db.service.pooled].map(readTimeout))).toStrictEqual(['1min', '1min']);
+  expect(await Promise.all([db.system, db.system.pooled].map(readTimeout))).toStrictEqual(['5min', '5min']);
+  expect(await readTimeout(owner)).toBe('0');
 });

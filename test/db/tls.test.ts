@@ -10,7 +10,7 @@ import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { test_authority } from '../harness/certificates.ts';
 import { startTlsProxy, type TlsProxy } from './tlsProxy.ts';
 
-const sslOf = (url: string) => parseAddress(url).ssl;
+const parseSsl = (url: string) => parseAddress(url).ssl;
 
 test.each([
   ['postgres://u:p@db.example.org/d', 'verify'],
@@ -28,7 +28,7 @@ test.each([
   ['postgres://u:p@localhost/d?host=/var/run/postgresql', false],
   ['postgres:///d', false],
 ])('%s: TLS is %s', (url, ssl) => {
-  expect(sslOf(url)).toBe(ssl);
+  expect(parseSsl(url)).toBe(ssl);
 });
 
 test.each(['prefer', 'allow', 'yes', 'constructor'])(
@@ -80,15 +80,15 @@ test.each([
   ['an unknown authority', '127.0.0.1', 'sslmode=require', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ['another host in the certificate', '127.0.0.2', 'sslmode=require&sslrootcert=', 'ERR_TLS_CERT_ALTNAME_INVALID'],
 ])('does not connect with %s, and says so', async (_name, host, query, code) => {
-  const found = await tryConnecting(host, proxy.port, query.replace(/sslrootcert=$/, `sslrootcert=${authority}`));
-  expect(found).toBe(
+  const message = await tryConnecting(host, proxy.port, query.replace(/sslrootcert=$/, `sslrootcert=${authority}`));
+  expect(message).toBe(
     `DATABASE_URL cannot be used: the certificate of ${host}:${proxy.port} cannot be verified (${code}). Connect using the name in its certificate, and name its CA file with sslrootcert=/path.`,
   );
 });
 
 test('does not fall back to plain text if the server offers no TLS', async () => {
   const plain = await startTlsProxy('', { offers_tls: false });
-  const found = await tryConnecting('127.0.0.1', plain.port, 'sslmode=require');
+  const message = await tryConnecting('127.0.0.1', plain.port, 'sslmode=require');
   await plain.close();
-  expect(found).toContain(`127.0.0.1:${plain.port} does not offer TLS. Turn TLS on there, or add sslmode=disable`);
+  expect(message).toContain(`127.0.0.1:${plain.port} does not offer TLS. Turn TLS on there, or add sslmode=disable`);
 });

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newWebhookSecret } from '../../src/catalog/ids.ts';
 import { type Endpoint, isRead } from '../../src/http/endpoint.ts';
 import { codeSamples, type SampleValues } from '../../src/http/openapi/codeSamples.ts';
-import { credentialsOf, examplesOf } from '../../src/http/openapi/describeOperation.ts';
-import { openApi } from '../../src/http/openapi/openApi.ts';
+import { composeExamples, listCredentialHeaders } from '../../src/http/openapi/describeOperation.ts';
+import { composeOpenApi } from '../../src/http/openapi/openApi.ts';
 import { signWebhook } from '../../src/platform/security/signatures.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
@@ -134,7 +134,7 @@ print(json.dumps(statuses))`,
 });
 
 test('are correct in every operation, as shown: TypeScript by its types, Python by its syntax', async () => {
-  const document = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
+  const document = composeOpenApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
   const shown = Object.values(document.paths).flatMap((item) => Object.values(item));
   const place = join(folder, 'shown');
   await mkdir(place);
@@ -157,7 +157,7 @@ describe('the code of the guides', () => {
   const here = (code: string) => code.replaceAll('http://127.0.0.1:4000', fixture.sandbox.base_url);
 
   test.each(guides)('%s: its requests succeed', async (name) => {
-    const commands = blocksOf(name, 'bash').filter((code) => code.includes('curl'));
+    const commands = readBlocks(name, 'bash').filter((code) => code.includes('curl'));
     expect(commands.length).toBeGreaterThan(0);
     for (const code of commands) {
       const { stdout } = await run('sh', ['-c', here(code)], { cwd: folder, env });
@@ -166,12 +166,12 @@ describe('the code of the guides', () => {
   });
 
   test('quickstart: its programs create an encounter and wait for it', async () => {
-    const [program = ''] = blocksOf('quickstart', 'ts');
+    const [program = ''] = readBlocks('quickstart', 'ts');
     await writeFile(join(folder, 'quickstart.mjs'), here(program));
     const { stdout } = await run(process.execPath, ['quickstart.mjs'], { cwd: folder, env });
     expect(stdout).toMatch(/^telephone_encounter\.created \d+\n$/);
     if (!has_python) return;
-    const [script = ''] = blocksOf('quickstart', 'python');
+    const [script = ''] = readBlocks('quickstart', 'python');
     await writeFile(join(folder, 'quickstart.py'), here(script));
     expect((await run('python3', ['quickstart.py'], { cwd: folder, env })).stdout).toMatch(
       /^telephone_encounter\.created \d+\n$/,
@@ -179,7 +179,7 @@ describe('the code of the guides', () => {
   });
 
   test('webhooks: the code that verifies a signature accepts only genuine, recent requests', async () => {
-    const [code = ''] = blocksOf('webhooks', 'js');
+    const [code = ''] = readBlocks('webhooks', 'js');
     const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
     const [secret, older, body] = [newWebhookSecret(), newWebhookSecret(), '{"id":"1"}'];
     const timestamp_s = Math.floor(Date.now() / 1000);
@@ -196,7 +196,7 @@ describe('the code of the guides', () => {
     const place = join(folder, 'guides');
     await mkdir(place);
     for (const name of guides) {
-      for (const [index, code] of blocksOf(name, 'ts').entries())
+      for (const [index, code] of readBlocks(name, 'ts').entries())
         await writeFile(join(place, `${name}.${index}.mts`), code);
     }
     expect(await typeErrors(place)).toBe('');
@@ -204,7 +204,7 @@ describe('the code of the guides', () => {
 });
 
 /** The code blocks of a guide in a language. */
-function blocksOf(guide: string, language: string): string[] {
+function readBlocks(guide: string, language: string): string[] {
   const text = readFileSync(join(root, `docs/guides/${guide}.md`), 'utf8');
   return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)]
     .filter(([, name]) => name === language)
@@ -230,20 +230,20 @@ async function prepare(): Promise<void> {
 
 /** The sample of an endpoint, with values of this installation where the example is not one. */
 async function sample(endpoint: Endpoint, language: string): Promise<string> {
-  const values: SampleValues = structuredClone(examplesOf(endpoint));
+  const values: SampleValues = structuredClone(composeExamples(endpoint));
   if (endpoint.id === 'jobs.run-again') values.params.job_id = failed_job_id;
   // A host that does not exist: looking it up would delay the end of the test.
   if (values.body?.webhook_url) values.body.webhook_url = webhook_url;
   for (const [name, source] of Object.entries(endpoint.found_in ?? {})) {
     const [origin = '', pointer = ''] = source.split('#');
-    const found = pointer
+    const value = pointer
       .split('/')
       .slice(1)
       .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], await bodyFrom(origin));
     const part = [values.params, values.query, values.body].find((each) => each && name in each);
-    if (part) part[name] = found;
+    if (part) part[name] = value;
   }
-  const samples = codeSamples(endpoint, values, fixture.sandbox.base_url, credentialsOf(endpoint));
+  const samples = codeSamples(endpoint, values, fixture.sandbox.base_url, listCredentialHeaders(endpoint));
   return samples.find(({ label }) => label === language)?.source ?? '';
 }
 

@@ -23,15 +23,15 @@ beforeAll(async () => {
 
 const get = (path: string) => fetch(fixture.sandbox.base_url + path, { redirect: 'manual' });
 /** Not with `fetch`, which adds `cache-control: no-cache` to conditional requests. */
-const statusOf = (path: string, headers: Record<string, string>) =>
+const readStatus = (path: string, headers: Record<string, string>) =>
   new Promise<number | undefined>((resolve, reject) => {
     const sent = request(fixture.sandbox.base_url + path, { headers }, (response) => {
       response.resume().on('end', () => resolve(response.statusCode));
     });
     sent.on('error', reject).end();
   });
-const idsOf = (text: string) => [...text.matchAll(/\sid="([^"]+)"/g)].map(([, id = '']) => id);
-const linksOf = (text: string) => [...text.matchAll(/\shref="([^"]+)"/g)].map(([, href = '']) => href);
+const findIds = (text: string) => [...text.matchAll(/\sid="([^"]+)"/g)].map(([, id = '']) => id);
+const findLinks = (text: string) => [...text.matchAll(/\shref="([^"]+)"/g)].map(([, href = '']) => href);
 
 describe('the navigation', () => {
   test('has every guide and every group of the API exactly once', () => {
@@ -74,18 +74,18 @@ describe('every page', () => {
   );
 
   test('has unique ids', () => {
-    for (const [path, text] of texts) expect(new Set(idsOf(text)).size, path).toBe(idsOf(text).length);
+    for (const [path, text] of texts) expect(new Set(findIds(text)).size, path).toBe(findIds(text).length);
   });
 
   test('links only to pages, headings and files that exist', async () => {
     const broken: string[] = [];
     const others = new Set<string>();
     for (const [path, text] of texts) {
-      for (const link of linksOf(text)) {
+      for (const link of findLinks(text)) {
         const [target = '', id] = link.split('#');
-        const known = target === '' ? text : texts.get(target);
-        if (known === undefined && id === undefined) others.add(link);
-        else if (known === undefined || (id !== undefined && !idsOf(known).includes(decodeURIComponent(id))))
+        const page_text = target === '' ? text : texts.get(target);
+        if (page_text === undefined && id === undefined) others.add(link);
+        else if (page_text === undefined || (id !== undefined && !findIds(page_text).includes(decodeURIComponent(id))))
           broken.push(`${path}: ${link}`);
       }
     }
@@ -125,12 +125,12 @@ describe('every page', () => {
 describe('the reference', () => {
   test('has every operation on one page, with samples in three languages and a form', () => {
     for (const { id, stream, path } of endpoints) {
-      const found = [...texts].filter(([, text]) => text.includes(`<article class="operation" id="${id}"`));
+      const matches = [...texts].filter(([, text]) => text.includes(`<article class="operation" id="${id}"`));
       expect(
-        found.map(([page]) => page),
+        matches.map(([page]) => page),
         id,
       ).toHaveLength(1);
-      const text = found[0]?.[1] ?? '';
+      const text = matches[0]?.[1] ?? '';
       const own = text.slice(text.indexOf(`<article class="operation" id="${id}"`)).split('</article>')[0] ?? '';
       const languages = stream ? [] : ['curl', 'typescript', 'python'];
       for (const language of languages) expect(own).toContain(`id="${id}.sample.${language}"`);
@@ -168,7 +168,7 @@ describe('the search', () => {
   test('leads to headings that exist', () => {
     const broken = entries.filter(({ url }) => {
       const [path = '', id] = url.split('#');
-      return !texts.has(path) || (id !== undefined && !idsOf(texts.get(path) ?? '').includes(id));
+      return !texts.has(path) || (id !== undefined && !findIds(texts.get(path) ?? '').includes(id));
     });
     expect(broken).toStrictEqual([]);
   });
@@ -213,7 +213,7 @@ describe('for programs and browsers', () => {
     expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
     const text = await response.text();
     expect(text).toContain('id="search"');
-    expect(linksOf(text)).toEqual(expect.arrayContaining(pages.map((page) => page.path)));
+    expect(findLinks(text)).toEqual(expect.arrayContaining(pages.map((page) => page.path)));
     expect(text).not.toContain('<b>x');
   });
 
@@ -253,8 +253,8 @@ describe('for programs and browsers', () => {
       const etag = response.headers.get('etag') ?? '';
       expect(etag).not.toBe('');
       etags.add(etag);
-      expect(await statusOf(path, { 'accept-encoding': accepted, 'if-none-match': etag })).toBe(304);
-      expect(await statusOf(path, { 'accept-encoding': accepted, 'if-none-match': '"other"' })).toBe(200);
+      expect(await readStatus(path, { 'accept-encoding': accepted, 'if-none-match': etag })).toBe(304);
+      expect(await readStatus(path, { 'accept-encoding': accepted, 'if-none-match': '"other"' })).toBe(200);
     }
     expect(etags.size).toBe(3);
   });

@@ -2,7 +2,7 @@ import { chown, link, lstat, mkdir, readdir, readFile, stat, symlink, writeFile 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { StartFailure } from '../../src/catalog/errors.ts';
-import { openFolders } from '../../src/platform/db/embedded/folders.ts';
+import { ensureFolders } from '../../src/platform/db/embedded/folders.ts';
 import {
   type AccountRules,
   account_name,
@@ -59,7 +59,7 @@ describe.runIf(as_root)('started as root', () => {
 
   test('links that nobody left in its database do not give away other files', async () => {
     const data_dir = await newDataDir();
-    const folders = await openFolders(data_dir);
+    const folders = await ensureFolders(data_dir);
     const secret = join(data_dir, 'secret');
     await writeFile(secret, '');
     await mkdir(folders.cluster);
@@ -76,7 +76,7 @@ describe.runIf(as_root)('started as root', () => {
   });
 
   test('without a user of its own it warns if nobody is allowed, and refuses otherwise', async () => {
-    const folders = await openFolders(await newDataDir());
+    const folders = await ensureFolders(await newDataDir());
     const ownUser = async () => undefined;
     const allowed = rulesFor({ allow_nobody: true, ownUser });
     expect(await serverAccount(folders, allowed)).toStrictEqual({ ...nobody, switched: true });
@@ -89,7 +89,7 @@ describe.runIf(as_root)('started as root', () => {
   });
 
   test('a server that already runs as nobody keeps its files, and production refuses it', async () => {
-    const folders = await openFolders(await newDataDir());
+    const folders = await ensureFolders(await newDataDir());
     await mkdir(folders.cluster);
     await chown(folders.cluster, nobody?.uid ?? -1, nobody?.gid ?? -1);
     await expect(serverAccount(folders, rulesFor({ running: true }))).rejects.toThrow(/Stop it, and start again/);

@@ -38,15 +38,15 @@ async function erase(...args: string[]): Promise<{ code: number | string; stdout
   return result;
 }
 
-const practiceOf = ({ client_id, org_id }: Tenant) => ['--client', client_id, '--org', org_id];
+const organizationOptions = ({ client_id, org_id }: Tenant) => ['--client', client_id, '--org', org_id];
 
 /** The printed number of rows of a table, if any. */
-function countOf(printed: string, table: string): number | undefined {
+function readCount(printed: string, table: string): number | undefined {
   const [, count] = new RegExp(`^${table} +(\\d+)$`, 'm').exec(printed) ?? [];
   return count === undefined ? undefined : Number(count);
 }
 
-const recordsOf = (tenant: Tenant) =>
+const readRecords = (tenant: Tenant) =>
   fixture.owner`SELECT action, outcome, actor, subject, detail, cardinality(patients) AS patients FROM audit_records
     WHERE client_id = ${tenant.id} AND actor = 'command line' ORDER BY id`;
 
@@ -54,33 +54,33 @@ test('without --yes only counts, and with it erases a patient and records that',
   const tenant = await newTenant(fixture, 'commandpatient');
   const word = 'Commandsurname';
   const { mrn, id } = await createPatient(tenant.linked, word);
-  const subject = ['patient', ...practiceOf(tenant), '--patient', mrn];
+  const subject = ['patient', ...organizationOptions(tenant), '--patient', mrn];
   const counted = await erase(...subject);
   expect(counted).toMatchObject({ code: 0, stderr: '' });
-  expect(countOf(counted.stdout, 'patients')).toBe(1);
+  expect(readCount(counted.stdout, 'patients')).toBe(1);
   expect(counted.stdout).toContain('unfinished jobs: 0');
   expect(counted.stdout).toMatch(/\nNothing was erased\. To erase this, add --yes\.\n$/);
   expect(counted.stdout).not.toContain(word);
   expect(await tablesWith(fixture, tenant, word)).toContain('patients');
-  expect(await recordsOf(tenant), 'a count is not recorded as an erasure').toHaveLength(0);
+  expect(await readRecords(tenant), 'a count is not recorded as an erasure').toHaveLength(0);
 
   const erased = await erase(...subject, '--yes');
   expect(erased).toMatchObject({ code: 0, stderr: '' });
-  expect(countOf(erased.stdout, 'operations')).toBe(countOf(counted.stdout, 'operations'));
+  expect(readCount(erased.stdout, 'operations')).toBe(readCount(counted.stdout, 'operations'));
   expect(erased.stdout).toMatch(/\nErased\. This is recorded in the audit log\.\n$/);
   expect([
     await tablesWith(fixture, tenant, word),
     await tablesWith(fixture, tenant, mrn),
     await tablesWith(fixture, tenant, id),
   ]).toStrictEqual([[], [], ['audit_records']]);
-  const [record, ...more] = await recordsOf(tenant);
+  const [record, ...more] = await readRecords(tenant);
   expect(record).toMatchObject({ action: 'erase.patient', outcome: 'erased', subject: id, patients: 1 });
   expect(record?.detail).toMatchObject({ rows: { patients: 1 } });
   expect(more).toHaveLength(0);
 
   const again = await erase(...subject, '--yes');
   expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('--patient must be') });
-  expect(await recordsOf(tenant)).toHaveLength(1);
+  expect(await readRecords(tenant)).toHaveLength(1);
 });
 
 test('refuses to erase a patient with an unfinished job', async () => {
@@ -88,7 +88,7 @@ test('refuses to erase a patient with an unfinished job', async () => {
   const { mrn, id } = await createPatient(tenant.linked, 'Commandbusy');
   await withJobsPaused(fixture, async () => {
     await tenant.linked.callIn({ patient_mrn: mrn });
-    const refused = await erase('patient', ...practiceOf(tenant), '--patient', id, '--yes');
+    const refused = await erase('patient', ...organizationOptions(tenant), '--patient', id, '--yes');
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).toMatch(/1 .*job.*If the service is not running, start it\.\n$/);
   });
@@ -97,27 +97,27 @@ test('refuses to erase a patient with an unfinished job', async () => {
 
 test('erases a practice, and then its client', async () => {
   const tenant = await newTenant(fixture, 'commandpractice');
-  const practice = await erase('practice', ...practiceOf(tenant), '--yes');
+  const practice = await erase('practice', ...organizationOptions(tenant), '--yes');
   expect(practice, practice.stderr).toMatchObject({ code: 0 });
-  expect([countOf(practice.stdout, 'organizations'), countOf(practice.stdout, 'clients')]).toStrictEqual([
+  expect([readCount(practice.stdout, 'organizations'), readCount(practice.stdout, 'clients')]).toStrictEqual([
     1,
     undefined,
   ]);
   expect(await fixture.owner`SELECT FROM clients WHERE id = ${tenant.id}`).toHaveLength(1);
 
   const counted = await erase('client', '--client', tenant.client_id);
-  expect(countOf(counted.stdout, 'clients')).toBe(1);
+  expect(readCount(counted.stdout, 'clients')).toBe(1);
   const client = await erase('client', '--client', tenant.client_id, '--yes');
   expect(client, client.stderr).toMatchObject({ code: 0 });
   expect(await fixture.owner`SELECT FROM clients WHERE id = ${tenant.id}`).toHaveLength(0);
-  expect((await recordsOf(tenant)).map(({ action, subject }) => [action, subject])).toStrictEqual([
+  expect((await readRecords(tenant)).map(({ action, subject }) => [action, subject])).toStrictEqual([
     ['erase.organization', tenant.organization_id],
     ['erase.client', tenant.id],
   ]);
 });
 
 test('refuses what it does not know, or what could mean something else, and changes nothing', async () => {
-  const practice = practiceOf(kept);
+  const practice = organizationOptions(kept);
   const foreign = await newTenant(fixture, 'commandforeign');
   const cases: [args: string[], message: RegExp][] = [
     [['--client', kept.client_id], /^Specify what to erase: client, practice or patient\./],
@@ -148,14 +148,14 @@ test('refuses what it does not know, or what could mean something else, and chan
     expect(refused, args.join(' ')).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
   }
   expect(await stored()).toStrictEqual(before);
-  expect(await recordsOf(kept)).toHaveLength(0);
+  expect(await readRecords(kept)).toHaveLength(0);
   expect((await kept.linked.call('GET', '/v1/staff')).status).toBe(200);
 });
 
 test('ends with exit code 0 after a count, and 1 with one sentence after a refusal', async () => {
   const counted = await runCommand(['erase', 'client', '--client', kept.client_id], fixture.env);
   expect(counted).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('Nothing was erased.') });
-  const refused = await runCommand(['erase', 'client', ...practiceOf(kept), '--yes'], fixture.env);
+  const refused = await runCommand(['erase', 'client', ...organizationOptions(kept), '--yes'], fixture.env);
   expect(refused).toStrictEqual({
     ...{ code: 1, stdout: '' },
     stderr: '--org is not an option of: chartwire erase client\n',

@@ -8,7 +8,7 @@ import { migrate } from '../../src/platform/db/migrate.ts';
 import { openEmbedded } from '../../src/platform/db/openServer.ts';
 import { extractBackup } from '../../src/product/backup/restoreBackup.ts';
 import { install } from '../backup/installation.ts';
-import { type Api, openApi } from '../harness/api.ts';
+import { type Api, createApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
 /** The planted words that a file below the folder contains, each with the files. */
@@ -60,12 +60,12 @@ test('promise 48: a backup made after an erasure contains no byte of what was er
   );
 
   const practice_token = await api.link({ user_id: 'second-user', org_id: 'second-practice', staff: 8 });
-  const of_client = openApi({ ...sandbox, ...client, access_token: '' });
+  const of_client = createApi({ ...sandbox, ...client, access_token: '' });
   const client_token = await of_client.link({ user_id: 'third-user', org_id: 'third-practice', staff: 9 });
   const words = { patient: 'plantedofpatient', practice: 'plantedofpractice', client: 'plantedofclient' };
   const patient_id = await plant(api, words.patient);
-  await plant(openApi({ ...sandbox, access_token: practice_token }), words.practice);
-  await plant(openApi({ ...sandbox, ...client, access_token: client_token }), words.client);
+  await plant(createApi({ ...sandbox, access_token: practice_token }), words.practice);
+  await plant(createApi({ ...sandbox, ...client, access_token: client_token }), words.client);
 
   // The planner's statistics, which autovacuum collects at some time, contain samples of the values.
   await owner`ANALYZE`;

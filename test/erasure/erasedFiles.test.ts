@@ -9,12 +9,12 @@ async function filesWith(folder: string, words: readonly string[]): Promise<stri
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
   expect(files.length, 'files in the data folder').toBeGreaterThan(0);
-  const found: string[] = [];
+  const matches: string[] = [];
   for (const file of files) {
     const content = (await readFile(file, 'latin1')).toLowerCase();
-    if (words.some((word) => content.includes(word.toLowerCase()))) found.push(file);
+    if (words.some((word) => content.includes(word.toLowerCase()))) matches.push(file);
   }
-  return found;
+  return matches;
 }
 
 test('neither the most detailed log nor a file contains what was erased', async () => {

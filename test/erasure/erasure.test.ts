@@ -7,7 +7,7 @@ import {
   planErasure,
 } from '../../src/product/erasure/erase.ts';
 import { type ErasureScope, erasableTables } from '../../src/product/erasure/tables.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -18,7 +18,7 @@ let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
 });
 
 const noRecord = async () => {};
@@ -114,7 +114,7 @@ describe('a practice', () => {
     await createPatient(tenant.linked, 'Practicesurname');
     const accounts = await fixture.owner<{ id: string }[]>`
       SELECT id FROM accounts WHERE organization_id = ${tenant.organization_id}`;
-    const scope = await scopeOf(tenant);
+    const scope = await findScope(tenant);
     const planned = await planErasure(fixture.ctx, scope);
     expect(planned).toMatchObject({ linked_accounts: 1, rows: { accounts: 1, organizations: 1, data_keys: 1 } });
     let recorded: ErasureCounts = {};
@@ -142,7 +142,7 @@ describe('a practice', () => {
 
   test('waits for the jobs of its accounts: they fail, nothing is written, and only then it is erased', async () => {
     const tenant = await newTenant(fixture, 'waitpractice');
-    const scope = await scopeOf(tenant);
+    const scope = await findScope(tenant);
     const { erasing, patient_id } = await withJobsPaused(fixture, async () => {
       const body = { first_name: 'Ida', last_name: 'Waiting', dob: '1980-02-03', sex: 'female' };
       const created = await tenant.linked.call('POST', '/v1/patients', { body });
@@ -182,7 +182,7 @@ test('a client is erased with everything but its audit records', async () => {
   expect(record?.subject).toBe(tenant.id);
 });
 
-async function scopeOf(tenant: Tenant): Promise<ErasureScope> {
+async function findScope(tenant: Tenant): Promise<ErasureScope> {
   const scope = await findOrganizationScope(fixture.ctx, tenant.id, tenant.org_id);
   if (!scope) throw new Error('The practice does not exist.');
   return scope;

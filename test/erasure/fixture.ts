@@ -1,5 +1,5 @@
 import { erasableTables } from '../../src/product/erasure/tables.ts';
-import { apiOf, newClient, type OtherClient } from '../api/support.ts';
+import { apiAs, newClient, type OtherClient } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -13,12 +13,12 @@ export async function newTenant(fixture: TestSandbox, word: string): Promise<Ten
   const org_id = `${word}-practice-${++tenants}`;
   const access_token = await client.api.link({ user_id: `${word}-user`, org_id, staff: 8 });
   const [row] = await until('the first sync', async () => {
-    const found = await fixture.owner<{ id: string }[]>`
+    const rows = await fixture.owner<{ id: string }[]>`
       SELECT id FROM organizations WHERE org_id = ${org_id} AND synced_at IS NOT NULL`;
-    return found.length > 0 && found;
+    return rows.length > 0 && rows;
   });
   const { client_id, client_secret } = client;
-  const linked = apiOf(fixture, { client_id, client_secret, access_token });
+  const linked = apiAs(fixture, { client_id, client_secret, access_token });
   return { ...client, org_id, organization_id: row?.id ?? '', linked };
 }
 
@@ -39,12 +39,12 @@ export async function createPatient(api: Api, word: string): Promise<{ mrn: stri
 /** The tables with a row of the client that contains the text. Other clients have the same EMR, and its patients. */
 export async function tablesWith(fixture: TestSandbox, tenant: Tenant, text: string): Promise<string[]> {
   const tables = [...erasableTables().map(([table]) => table), 'audit_records'];
-  const found: string[] = [];
+  const matches: string[] = [];
   for (const table of tables) {
     const rows = await fixture.owner`SELECT FROM ${fixture.owner(table)} AS row
       WHERE ${fixture.owner(table === 'clients' ? 'id' : 'client_id')} = ${tenant.id}
         AND position(lower(${text}) IN lower(row::text)) > 0 LIMIT 1`;
-    if (rows.length > 0) found.push(table);
+    if (rows.length > 0) matches.push(table);
   }
-  return found;
+  return matches;
 }

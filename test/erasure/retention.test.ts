@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { purgeJobInputs, purgeUnlinkedCaches } from '../../src/product/erasure/retention.ts';
 import { newClient } from '../api/support.ts';
-import { openOperator } from '../harness/operator.ts';
+import { signInOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -35,7 +35,7 @@ test('requests, timelines and error texts of jobs are deleted after their days, 
   const [kept] = await stored(recent.body.job_id);
   expect(kept).toMatchObject({ deleted: false, input: expect.stringContaining('patient_mrn') });
   expect(kept?.steps).toBeGreaterThan(0);
-  const operator = await openOperator(fixture);
+  const operator = await signInOperator(fixture);
   const again = await operator.post(`clients/{client}/jobs/${failed.body.job_id}/run-again`);
   expect(again.body.message).toBe('Its request was deleted after the retention period. Send a new request.');
 });

@@ -39,7 +39,7 @@ export type Api = {
   }): Promise<string>;
 };
 
-export function openApi(sandbox: Sandbox): Api {
+export function createApi(sandbox: Sandbox): Api {
   const own = {
     client_id: sandbox.client_id,
     client_secret: sandbox.client_secret,

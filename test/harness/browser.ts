@@ -72,14 +72,14 @@ export async function accessibilityViolations(
   const violations = await page.evaluate(
     async ({ rules, within }) => {
       const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-      const found = await (globalThis as unknown as { axe: typeof axe }).axe.run(
+      const result = await (globalThis as unknown as { axe: typeof axe }).axe.run(
         { include: [within], exclude: ['tbody > tr:nth-child(n + 9)'] },
         {
           runOnly: rules === 'all' ? { type: 'tag', values: tags } : { type: 'rule', values: ['color-contrast'] },
           resultTypes: ['violations'],
         },
       );
-      return found.violations.map((each) => ({ id: each.id, nodes: each.nodes.map((node) => node.html) }));
+      return result.violations.map((each) => ({ id: each.id, nodes: each.nodes.map((node) => node.html) }));
     },
     { rules, within },
   );

@@ -12,22 +12,22 @@ const tick_ms = 10;
 export function descendantsCpuMs(pid: number): number {
   const all = runningProcesses();
   const reaped_ms = all.find((each) => each.pid === pid)?.reaped_ms ?? 0;
-  return reaped_ms + childrenOf(all, pid).reduce((sum, child) => sum + treeMs(all, child), 0);
+  return reaped_ms + listChildren(all, pid).reduce((sum, child) => sum + treeMs(all, child), 0);
 }
 
 /** The same for the running children of `pid` with this program name, and what they started. */
 export function childrenCpuMs(pid: number, name: string): number {
   const all = runningProcesses();
-  return childrenOf(all, pid)
+  return listChildren(all, pid)
     .filter((child) => child.name === name)
     .reduce((sum, child) => sum + treeMs(all, child), 0);
 }
 
 function treeMs(all: readonly Process[], { pid, own_ms, reaped_ms }: Process): number {
-  return own_ms + reaped_ms + childrenOf(all, pid).reduce((sum, child) => sum + treeMs(all, child), 0);
+  return own_ms + reaped_ms + listChildren(all, pid).reduce((sum, child) => sum + treeMs(all, child), 0);
 }
 
-function childrenOf(all: readonly Process[], pid: number): Process[] {
+function listChildren(all: readonly Process[], pid: number): Process[] {
   return all.filter(({ parent }) => parent === pid);
 }
 

@@ -4,7 +4,7 @@ import { crc32, deflateSync } from 'node:zlib';
 export const documents = { pdf: pdf('Synthetic'), png: png(), jpeg: jpeg() };
 
 /** A PDF of exactly `bytes` bytes: the padding is a comment before the cross-reference. */
-export function pdfOf(bytes: number): Buffer {
+export function createPdf(bytes: number): Buffer {
   const empty = pdf('').length;
   return pdf('x'.repeat(bytes - empty));
 }

@@ -58,7 +58,7 @@ export async function startProvider(): Promise<TestProvider> {
   const redirects: string[] = [];
   const people = new Map<string, Person>();
   /** With the newest claims, also if the browser is still signed in. */
-  const personOf = (sub: string) => (started.current?.sub === sub ? started.current : people.get(sub));
+  const findPerson = (sub: string) => (started.current?.sub === sub ? started.current : people.get(sub));
   const createProvider = async () => {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true });
     const key = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' } as JWK;
@@ -75,7 +75,7 @@ export async function startProvider(): Promise<TestProvider> {
       jwks: { keys: [key] },
       cookies: { keys: ['a key for cookies'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
-      findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...personOf(sub), sub }) }),
+      findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...findPerson(sub), sub }) }),
       conformIdTokenClaims: !started.claims_in_id_token,
       issueRefreshToken: () => started.refresh_tokens,
       features: { devInteractions: { enabled: false } },

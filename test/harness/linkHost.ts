@@ -72,9 +72,9 @@ export async function openLinkWindow(
   await page.goto(address);
   const frame = async () => {
     const element = await page.waitForSelector('dialog iframe[src]');
-    const found = await element.contentFrame();
-    if (!found) throw new Error('The frame is empty.');
-    return found;
+    const content = await element.contentFrame();
+    if (!content) throw new Error('The frame is empty.');
+    return content;
   };
   return {
     page,

@@ -27,15 +27,15 @@ export type TestOperator = {
 type Fixture = Pick<TestSandbox, 'sandbox'>;
 
 /** Signs in, by default as the sandbox's owner. */
-export async function openOperator(
+export async function signInOperator(
   fixture: Fixture,
   credentials: { email: string; password: string; code?: string } = fixture.sandbox.dashboard,
 ): Promise<TestOperator> {
-  return operatorOf(fixture, await signIn(fixture, credentials));
+  return toOperator(fixture, await signIn(fixture, credentials));
 }
 
 /** The operator of a successful sign-in. */
-export function operatorOf(fixture: Fixture, { status, body, headers }: ApiResponse): TestOperator {
+export function toOperator(fixture: Fixture, { status, body, headers }: ApiResponse): TestOperator {
   if (status !== 200) throw new Error(`The sign-in failed: ${JSON.stringify(body)}`);
   const [cookie = '', device_cookie = ''] = headers.getSetCookie().map((each) => each.split(';')[0] ?? '');
   const csrf_token: string = body.session.csrf_token;
@@ -79,7 +79,7 @@ export async function newOperator(
     ),
   );
   const accepted = await sendAnonymously(fixture, 'invitations/accept', { token, name: email, password });
-  return { ...operatorOf(fixture, accepted), id: accepted.body.session.operator.id, email, password };
+  return { ...toOperator(fixture, accepted), id: accepted.body.session.operator.id, email, password };
 }
 
 async function sandboxOwner({ sandbox }: Fixture, tx: Tx): Promise<{ id: string; email: string }> {

@@ -18,10 +18,10 @@ export async function freshDatabase(name = 'test', template = 'template1'): Prom
     // file_copy: 30 ms for a database of 60 tables, where the default strategy takes 70 to 110.
     await sql`create database ${sql(unique)} template ${sql(template)} strategy file_copy`;
   });
-  const address = addressOf(unique);
+  const address = toAddress(unique);
   return {
     name: unique,
-    url: urlOf(address),
+    url: toUrl(address),
     address,
     drop: () => onServer((sql) => sql`drop database if exists ${sql(unique)} with (force)`),
   };
@@ -35,8 +35,8 @@ export async function template(name: string, create: (address: DatabaseAddress) 
   const finished = `template_${name}`;
   await onServer(async (sql) => {
     await sql`select pg_advisory_lock(hashtext(${finished}))`;
-    const found = await sql`select from pg_database where datname = ${finished}`;
-    if (found.length > 0) return;
+    const databases = await sql`select from pg_database where datname = ${finished}`;
+    if (databases.length > 0) return;
     // Renamed when it is complete, so that a failed `create` leaves no incomplete template.
     const unfinished = await freshDatabase(`unfinished_${name}`);
     try {
@@ -52,7 +52,7 @@ export async function template(name: string, create: (address: DatabaseAddress) 
 
 /** Runs `work` on one connection to the maintenance database; session locks end with it. */
 export async function onServer(work: (sql: Sql) => PromiseLike<unknown>): Promise<void> {
-  await onDatabase(addressOf('postgres'), work);
+  await onDatabase(toAddress('postgres'), work);
 }
 
 /** Only ends tests that hang, as the timeouts in vitest.config.ts. */
@@ -68,10 +68,10 @@ export async function onDatabase<T>(address: DatabaseAddress, work: (sql: Sql) =
   }
 }
 
-function addressOf(database: string): DatabaseAddress {
+function toAddress(database: string): DatabaseAddress {
   return { ...inject('postgres'), database, ssl: false };
 }
 
-export function urlOf({ host, port, user, password, database }: DatabaseAddress): string {
+export function toUrl({ host, port, user, password, database }: DatabaseAddress): string {
   return `postgres://${user}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
 }

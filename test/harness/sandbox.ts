@@ -14,8 +14,8 @@ import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { clientKeys } from '../../src/platform/security/signingKeys.ts';
 import type { Context } from '../../src/product/context.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
-import { type Api, openApi } from './api.ts';
-import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, urlOf } from './postgres.ts';
+import { type Api, createApi } from './api.ts';
+import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, toUrl } from './postgres.ts';
 
 /** A running product: database, service, worker, and Larkspur with its seeded practice. */
 export type TestSandbox = {
@@ -44,7 +44,7 @@ export async function startSandbox(options: Options = {}): Promise<TestSandbox> 
   return {
     ...installation,
     sandbox: service.sandbox,
-    api: openApi(service.sandbox),
+    api: createApi(service.sandbox),
     ctx: service.ctx,
     close: async () => {
       await service.close();
@@ -78,7 +78,7 @@ export async function spawnSandbox(options: Options = {}): Promise<
     },
     read: async () => {
       const sandbox: Sandbox = JSON.parse(await readFile(join(installation.env.DATA_DIR, 'sandbox.json'), 'utf8'));
-      return { sandbox, api: openApi(sandbox) };
+      return { sandbox, api: createApi(sandbox) };
     },
     close: async () => {
       await Promise.all([...processes].map((each) => each.stop()));
@@ -196,7 +196,7 @@ async function copySmallTemplate(full: string, small: DatabaseAddress): Promise<
 /** Runs a first start, once per test run, and stores the files of its data folder in the database. */
 async function createSandboxTemplate(address: DatabaseAddress): Promise<void> {
   const data_dir = await newFolder();
-  const config = loadConfig({ ...quiet, DATABASE_URL: urlOf(address), DATA_DIR: data_dir });
+  const config = loadConfig({ ...quiet, DATABASE_URL: toUrl(address), DATA_DIR: data_dir });
   const service = await startService(config, { role: 'all', print: () => {} });
   // Once for all tests: it takes about a second of a core.
   const [client] = await service.ctx.db.system<{ id: string }[]>`SELECT id FROM clients`;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
-import { openBatches } from '../../src/platform/db/batches.ts';
-import { insertRecords, openStamp } from '../../src/product/audit/auditRecords.ts';
+import { createBatches } from '../../src/platform/db/batches.ts';
+import { createStamp, insertRecords } from '../../src/product/audit/auditRecords.ts';
 import { acceptJob, type NewJob, type ReferenceCheck, unknown_reference } from '../../src/product/jobs/enqueue.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
@@ -39,14 +39,14 @@ async function holdKey(key_hash: Buffer): Promise<() => Promise<void>> {
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  let held = () => {};
+  let signalHeld = () => {};
   const inserted = new Promise<void>((resolve) => {
-    held = resolve;
+    signalHeld = resolve;
   });
   const transaction = fixture.owner.begin(async (tx) => {
     await tx`INSERT INTO idempotency_keys (scope_id, key_hash, client_id, request_hash)
       VALUES (${account_id}, ${key_hash}, ${client_id}, ${key_hash})`;
-    held();
+    signalHeld();
     await released;
     await tx`DELETE FROM idempotency_keys WHERE key_hash = ${key_hash}`;
   });
@@ -91,7 +91,7 @@ describe('jobs that arrive together', () => {
   });
 
   test('are stored with the audit records of those that are stored', async () => {
-    const { stamp } = openStamp({ key: () => randomBytes(32) });
+    const { stamp } = createStamp({ key: () => randomBytes(32) });
     const audited = (options: Options) => {
       const job = newJob(options);
       const { client_id } = job;
@@ -123,8 +123,8 @@ describe('jobs that arrive together', () => {
     const jobs = Array.from({ length: 20 }, (_, n) => newJob({ of: n % 2 ? other : fixture.tenant }));
     await Promise.all(jobs.map(accept));
     const rows = await stored(jobs);
-    const clientOf = new Map(jobs.map(({ operation, client_id }) => [operation.id, client_id]));
-    for (const { operation_id, client_id } of rows) expect(client_id).toBe(clientOf.get(operation_id));
+    const clients = new Map(jobs.map(({ operation, client_id }) => [operation.id, client_id]));
+    for (const { operation_id, client_id } of rows) expect(client_id).toBe(clients.get(operation_id));
     const transactions = new Map(rows.map(({ xmin, client_id }) => [xmin, client_id]));
     expect([...transactions.values()].sort()).toStrictEqual([fixture.tenant.client_id, other.client_id].sort());
   });
@@ -150,9 +150,9 @@ describe('one job of many', () => {
   });
 
   test('one job of many whose key another transaction holds waits alone, and is stored once the key is free', async () => {
-    const held = key();
-    const release = await holdKey(held);
-    const jobs = [newJob(), newJob({ key: held }), newJob({ key: key() })];
+    const held_key = key();
+    const release = await holdKey(held_key);
+    const jobs = [newJob(), newJob({ key: held_key }), newJob({ key: key() })];
     const [first, waiting, last] = jobs.map(accept);
     expect(await Promise.all([first, last])).toStrictEqual([expect.any(Number), expect.any(Number)]);
     expect(await stored(jobs)).toHaveLength(2);
@@ -190,7 +190,7 @@ test('a batch that the database ended for another reason is not repeated, and no
 test('batches of one client run one after the other, and do not wait for those of another', async () => {
   const running: string[] = [];
   const finish: (() => void)[] = [];
-  const together = openBatches(async (client_id, _writes, work) => {
+  const batched = createBatches(async (client_id, _writes, work) => {
     running.push(client_id);
     await new Promise<void>((resolve) => finish.push(resolve));
     return work(fixture.db.service);
@@ -200,8 +200,8 @@ test('batches of one client run one after the other, and do not wait for those o
     kind: 'write' as const,
     run: async (_sql: unknown, _client: string, entries: readonly number[]) => entries,
   };
-  const results = Promise.all([1, 2, 3].map((n) => together('busy', batch, n)));
-  const other = together('other', batch, 4);
+  const results = Promise.all([1, 2, 3].map((n) => batched('busy', batch, n)));
+  const other = batched('other', batch, 4);
   await expect.poll(() => running).toStrictEqual(['busy', 'other']);
   finish[1]?.();
   expect(await other).toBe(4);
@@ -254,13 +254,13 @@ describe('a check within the statement', () => {
 
   test('puts the job of a synced patient into the patient’s lane, unless earlier jobs wait in the one by MRN', async () => {
     await addProvider(fixture.tenant, 'for lanes');
-    const lanesOf = async (jobs: readonly NewJob[]) => (await stored(jobs)).map(({ lane }) => lane);
+    const readLanes = async (jobs: readonly NewJob[]) => (await stored(jobs)).map(({ lane }) => lane);
     const first = [jobFor('for lanes', { mrn: 'SYN1' }), jobFor('for lanes', { mrn: 'SYN2' })];
     await Promise.all(first.map(acceptChecked));
-    expect(await lanesOf(first)).toStrictEqual(['patient:0190aaaa000070008000000000000001', 'mrn:SYN2']);
+    expect(await readLanes(first)).toStrictEqual(['patient:0190aaaa000070008000000000000001', 'mrn:SYN2']);
     await accept(newJob({ lane: 'mrn:SYN1' }));
     const later = [jobFor('for lanes', { mrn: 'SYN1' })];
     await Promise.all(later.map(acceptChecked));
-    expect(await lanesOf(later)).toStrictEqual(['mrn:SYN1']);
+    expect(await readLanes(later)).toStrictEqual(['mrn:SYN1']);
   });
 });

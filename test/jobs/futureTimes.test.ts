@@ -54,11 +54,11 @@ describe('a lease that ends hours from now', () => {
 
   test('stays with a worker that is still running', async () => {
     await fixture.queue('p1');
-    const held = await claim('alive');
+    const lease = await claim('alive');
     await lockUntil('5 hours');
     await bound();
-    expect(await extendLeases(fixture.db.system, 'lanes', held, lease_ms)).toStrictEqual(
-      new Set(held.map(({ id }) => id)),
+    expect(await extendLeases(fixture.db.system, 'lanes', lease, lease_ms)).toStrictEqual(
+      new Set(lease.map(({ id }) => id)),
     );
     expect(await bound()).toBe(0);
   });

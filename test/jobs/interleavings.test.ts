@@ -283,8 +283,8 @@ describe('a job without a lane', () => {
     await fixture.owner`DELETE FROM lanes WHERE key = 'lost'`;
     expect(await findStrandedJobs(fixture.db.system), 'too recent').toStrictEqual([]);
     await fixture.owner`UPDATE jobs SET created_at = now() - interval '5 minutes'`;
-    const found = await findStrandedJobs(fixture.db.system);
-    expect(found).toMatchObject([{ id, client_id: fixture.tenant.client_id }]);
+    const stranded = await findStrandedJobs(fixture.db.system);
+    expect(stranded).toMatchObject([{ id, client_id: fixture.tenant.client_id }]);
     await tenant((tx) => repairStrandedJob(tx, id, 4));
     expect(await findStrandedJobs(fixture.db.system)).toStrictEqual([]);
     expect(await drain()).toStrictEqual([]);

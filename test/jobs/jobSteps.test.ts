@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EmrFailure } from '../../src/emr/emrFailure.ts';
 import type { EmrWrite } from '../../src/emr/operations/operation.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
-import { historyOf, NeedsReview, openSteps } from '../../src/product/jobs/jobSteps.ts';
+import { createSteps, NeedsReview, selectHistory } from '../../src/product/jobs/jobSteps.ts';
 import { insertRestore, type Job, type StepHistory } from '../../src/product/jobs/jobs.ts';
 import { type Fixture, openFixture, startNextJob } from './fixture.ts';
 
@@ -45,10 +45,10 @@ const load = async () => {
   const [row] = await fixture.db.tenant(
     job.client_id,
     (tx) => tx<{ history: StepHistory }[]>`
-      WITH job AS (SELECT * FROM jobs WHERE id = ${job.id}) SELECT ${historyOf(tx)} AS history FROM job`,
+      WITH job AS (SELECT * FROM jobs WHERE id = ${job.id}) SELECT ${selectHistory(tx)} AS history FROM job`,
   );
   if (!row) throw new Error('Expected a job.');
-  return openSteps(fixture.db, { lease, job: { ...job, history: row.history } });
+  return createSteps(fixture.db, { lease, job: { ...job, history: row.history } });
 };
 const timeline = () => fixture.owner`
   SELECT kind, name FROM job_steps WHERE job_id = ${job.id} AND name <> 'started' ORDER BY n`;
@@ -267,7 +267,7 @@ test('jobs that are accepted after a restore get ids that were not used before i
   const started = await fixture.db.tenant(claimed.client_id, (tx) => startNextJob(tx, claimed));
   if (!started) throw new Error('Expected a job.');
   const emr = fakeEmr({ findable: false });
-  const steps = openSteps(fixture.db, { lease: claimed, job: started });
+  const steps = createSteps(fixture.db, { lease: claimed, job: started });
   expect(steps.hasUnknownOutcome()).toBe(false);
   expect(await steps.write('create', emr.write, 'x')).toStrictEqual({ ehr_id: 'r1' });
 });

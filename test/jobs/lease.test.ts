@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { EmrFailure } from '../../src/emr/emrFailure.ts';
 import { claimLeases, createClaimer, extendLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
-import { openLog } from '../../src/platform/telemetry/log.ts';
+import { createLog } from '../../src/platform/telemetry/log.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
-import { openCircuits } from '../../src/platform/worker/backoff.ts';
+import { createCircuits } from '../../src/platform/worker/backoff.ts';
 import type { Context } from '../../src/product/context.ts';
 import type { Job } from '../../src/product/jobs/jobs.ts';
 import { createLaneRunner, type JobHandler } from '../../src/product/jobs/run.ts';
@@ -106,15 +106,15 @@ describe('a claim', () => {
           FROM generate_series(1, 3000) AS n`;
       await fixture.owner`DELETE FROM lanes`;
       await fixture.queue('p');
-      const buffersOf = async (since: string) => {
+      const countBuffers = async (since: string) => {
         const plan = await fixture.owner<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }[]>`
           EXPLAIN (ANALYZE, BUFFERS, FORMAT json)
             SELECT * FROM claim_lanes('w', 0, interval '1 s', ${since}::timestamptz)`;
         return plan[0]?.['QUERY PLAN'][0]?.Plan['Shared Hit Blocks'] ?? 0;
       };
       return {
-        all: await buffersOf('-infinity'),
-        recent: await buffersOf(new Date(Date.now() - 60_000).toISOString()),
+        all: await countBuffers('-infinity'),
+        recent: await countBuffers(new Date(Date.now() - 60_000).toISOString()),
       };
     });
     expect(snapshot.all).toBeGreaterThan(500);
@@ -200,7 +200,7 @@ describe('a lease', () => {
       db: fixture.db,
       notifications: { notify: () => {} },
       telemetry: telemetry_off,
-      log: openLog('warn', { write: (line) => lines.push(line) }),
+      log: createLog('warn', { write: (line) => lines.push(line) }),
     };
     const metrics = { job_retries: { inc: () => {} } };
     const run = createLaneRunner(new Map([['test', handler]]), async () => false);
@@ -213,7 +213,7 @@ describe('a lease', () => {
   test('the lease of a job at a hanging EMR is given back without counting an attempt', async () => {
     const id = await fixture.queue('p');
     const lease = only(await claim(2));
-    const circuits = openCircuits({ failures_max: 1 });
+    const circuits = createCircuits({ failures_max: 1 });
     circuits.report(`${fixture.tenant.client_id} http://localhost:4100`, 'hung');
     const run = createLaneRunner(new Map(), async () => false, circuits);
     await run({ db: fixture.db } as unknown as Context, lease, new AbortController().signal);
@@ -232,13 +232,13 @@ describe('a lease', () => {
     await fixture.queue('a');
     await fixture.queue('b');
     const leases = await claim(3, 'worker', 1_000);
-    const [held, lost] = leases;
-    if (!held || !lost) throw new Error('Expected two lanes.');
+    const [kept, lost] = leases;
+    if (!kept || !lost) throw new Error('Expected two lanes.');
     await expire(lost);
     await claim(1, 'replacement');
-    expect(await extendLeases(fixture.db.system, 'lanes', leases, 60_000)).toStrictEqual(new Set([held.id]));
+    expect(await extendLeases(fixture.db.system, 'lanes', leases, 60_000)).toStrictEqual(new Set([kept.id]));
     const rows = await fixture.owner<{ left: number }[]>`
-      SELECT extract(epoch FROM locked_until - now())::float8 AS left FROM lanes WHERE id = ${held.id}`;
+      SELECT extract(epoch FROM locked_until - now())::float8 AS left FROM lanes WHERE id = ${kept.id}`;
     expect(only([...rows]).left).toBeGreaterThan(50);
   });
 

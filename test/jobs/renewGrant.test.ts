@@ -6,11 +6,11 @@ import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases } from '../../src/platform/db/lease.ts';
 import { checkMasterKey } from '../../src/platform/security/keys.ts';
 import { identified } from '../../src/platform/security/masterKeys.ts';
-import { openVault } from '../../src/platform/security/vault.ts';
+import { createVault } from '../../src/platform/security/vault.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { bindings, expireAccount } from '../../src/product/accounts/accounts.ts';
+import { connectAccount } from '../../src/product/accounts/connectAccount.ts';
 import { addEndedGrant } from '../../src/product/accounts/grantRenewals.ts';
-import { openAccount } from '../../src/product/accounts/openAccount.ts';
 import type { Context } from '../../src/product/context.ts';
 import { deferred } from '../harness/deferred.ts';
 import { type Fixture, openFixture, startNextJob } from './fixture.ts';
@@ -37,7 +37,7 @@ async function seal(value: Grant): Promise<Buffer> {
   const { client_id, account_id } = fixture.tenant;
   const binding = bindings.grant(account_id);
   return tenant((tx) =>
-    openVault(master).seal(tx, { client_id, owner_id: account_id }, binding, JSON.stringify(value)),
+    createVault(master).seal(tx, { client_id, owner_id: account_id }, binding, JSON.stringify(value)),
   );
 }
 
@@ -46,7 +46,7 @@ async function link(session_token: string): Promise<void> {
   const { client_id, account_id } = fixture.tenant;
   const grant = await seal({ session_token, server: 'known' });
   const credentials = await tenant((tx) =>
-    openVault(master).seal(tx, { client_id, owner_id: account_id }, bindings.credentials(account_id), '{}'),
+    createVault(master).seal(tx, { client_id, owner_id: account_id }, bindings.credentials(account_id), '{}'),
   );
   await fixture.owner`UPDATE accounts SET credentials_sealed = ${credentials}, grant_sealed = ${grant}, status = 'active',
     status_reason = NULL, linked_at = clock_timestamp() WHERE id = ${account_id}`;
@@ -59,7 +59,7 @@ async function storedGrant(): Promise<Grant> {
   >`SELECT grant_sealed FROM accounts WHERE id = ${account_id}`;
   if (!row) throw new Error('Expected an account.');
   return tenant(async (tx) =>
-    JSON.parse(await openVault(master).unseal(tx, row.grant_sealed, bindings.grant(account_id))),
+    JSON.parse(await createVault(master).unseal(tx, row.grant_sealed, bindings.grant(account_id))),
   );
 }
 
@@ -79,11 +79,11 @@ async function open(db: Context['db'] = fixture.db, job_signal = signal): Promis
   };
   // The parts of the context that are used here.
   const ctx = {
-    ...{ db, vault: openVault(master), telemetry: telemetry_off, config: { sandbox: false } },
+    ...{ db, vault: createVault(master), telemetry: telemetry_off, config: { sandbox: false } },
     connectors: new Map([['larkspur', connector]]),
   } as unknown as Context;
   const { client_id, account_id } = fixture.tenant;
-  await openAccount(ctx, { client_id, account_id }, job_signal);
+  await connectAccount(ctx, { client_id, account_id }, job_signal);
   const access = opened;
   if (!access?.renewGrant) throw new Error('Expected an account that can be renewed.');
   return { ...access, renewGrant: access.renewGrant };
@@ -93,33 +93,33 @@ const refusal = () => new EmrFailure('login_required', 'The EMR no longer accept
 
 /** An EMR that responds when the test says so. `asked` resolves when it is asked for the first time. */
 function heldEmr() {
-  const asked = deferred<Grant>();
+  const requested = deferred<Grant>();
   const response = deferred<Grant>();
   const redeemed: Grant[] = [];
   return {
-    asked: asked.promise,
+    requested: requested.promise,
     redeemed,
     respond: (session_token: string) => response.resolve({ session_token, server: 'known' }),
     fail: (error: EmrFailure) => response.reject(error),
     renew: (grant: Grant) => {
       redeemed.push(grant);
-      asked.resolve(grant);
+      requested.resolve(grant);
       return response.promise;
     },
   };
 }
 
 const endLease = () => fixture.owner`UPDATE grant_renewals SET locked_until = clock_timestamp()`;
-const tokenOf = async (grant: Grant | Promise<Grant>) => (await grant).session_token;
+const readToken = async (grant: Grant | Promise<Grant>) => (await grant).session_token;
 
 describe('a session that several processes find expired', () => {
   test('is renewed by one of them, and the others use its result', async () => {
     const accesses = [await open(), await open(), await open(), await open()];
     const emr = heldEmr();
     const renewals = accesses.map((access) => access.renewGrant(access.grant, emr.renew));
-    await emr.asked;
+    await emr.requested;
     emr.respond('second');
-    expect(await Promise.all(renewals.map(tokenOf))).toStrictEqual(['second', 'second', 'second', 'second']);
+    expect(await Promise.all(renewals.map(readToken))).toStrictEqual(['second', 'second', 'second', 'second']);
     expect(emr.redeemed.map(({ session_token }) => session_token)).toStrictEqual(['first']);
     expect(await storedGrant()).toMatchObject({ session_token: 'second' });
   });
@@ -128,7 +128,7 @@ describe('a session that several processes find expired', () => {
     const access = await open();
     const emr = heldEmr();
     const renewal = access.renewGrant(access.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     await fixture.owner`SELECT FROM accounts JOIN grant_renewals ON account_id = accounts.id FOR UPDATE NOWAIT`;
     const idle = await fixture.owner`SELECT query FROM pg_stat_activity
       WHERE datname = current_database() AND state LIKE 'idle in transaction%'`;
@@ -140,27 +140,27 @@ describe('a session that several processes find expired', () => {
   test('is renewed again by whoever finds the renewed one expired', async () => {
     const access = await open();
     const renewed = await access.renewGrant(access.grant, async () => ({ session_token: 'second' }));
-    expect(await tokenOf(access.renewGrant(renewed, async () => ({ session_token: 'third' })))).toBe('third');
+    expect(await readToken(access.renewGrant(renewed, async () => ({ session_token: 'third' })))).toBe('third');
     const late = await open();
-    expect(await tokenOf(late.renewGrant(access.grant, () => Promise.reject(refusal())))).toBe('third');
+    expect(await readToken(late.renewGrant(access.grant, () => Promise.reject(refusal())))).toBe('third');
   });
 
   test('is renewed by the next one if the EMR did not respond to the first', async () => {
     const [first, second] = [await open(), await open()];
     const emr = heldEmr();
     const failed = first.renewGrant(first.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     const waiting = second.renewGrant(second.grant, async () => ({ session_token: 'second' }));
     emr.fail(new EmrFailure('unavailable', 'The EMR did not respond.'));
     await expect(failed).rejects.toMatchObject({ kind: 'unavailable' });
-    expect(await tokenOf(waiting)).toBe('second');
+    expect(await readToken(waiting)).toBe('second');
   });
 
   test('is left to the one who renews it: the others are retried after a few seconds', async () => {
     const [first, second] = [await open(), await open()];
     const emr = heldEmr();
     const renewal = first.renewGrant(first.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     await expect(second.renewGrant(second.grant, emr.renew)).rejects.toMatchObject({ kind: 'unavailable' });
     emr.respond('second');
     await renewal;
@@ -173,13 +173,13 @@ describe('a process that stops while it renews a session', () => {
     const [frozen, next] = [await open(), await open()];
     const emr = heldEmr();
     const late = frozen.renewGrant(frozen.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     await endLease();
-    expect(await tokenOf(next.renewGrant(next.grant, async () => ({ session_token: 'of the next' })))).toBe(
+    expect(await readToken(next.renewGrant(next.grant, async () => ({ session_token: 'of the next' })))).toBe(
       'of the next',
     );
     emr.respond('late');
-    expect(await tokenOf(late)).toBe('of the next');
+    expect(await readToken(late)).toBe('of the next');
     expect(await storedGrant()).toMatchObject({ session_token: 'of the next' });
   });
 
@@ -187,13 +187,13 @@ describe('a process that stops while it renews a session', () => {
     const [frozen, next] = [await open(), await open()];
     const emr = heldEmr();
     const late = frozen.renewGrant(frozen.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     await endLease();
     await expect(next.renewGrant(next.grant, () => Promise.reject(refusal()))).rejects.toMatchObject({
       kind: 'login_required',
     });
     emr.respond('late');
-    expect(await tokenOf(late)).toBe('late');
+    expect(await readToken(late)).toBe('late');
     expect(await storedGrant()).toMatchObject({ session_token: 'late' });
   });
 
@@ -201,23 +201,23 @@ describe('a process that stops while it renews a session', () => {
     const [frozen, next] = [await open(), await open()];
     const [emr, strict] = [heldEmr(), heldEmr()];
     const late = frozen.renewGrant(frozen.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     await endLease();
     const refused = next.renewGrant(next.grant, strict.renew);
-    await strict.asked;
+    await strict.requested;
     emr.respond('late');
     await late;
     strict.fail(refusal());
-    expect(await tokenOf(refused)).toBe('late');
+    expect(await readToken(refused)).toBe('late');
   });
 
   test('does not block others longer than a lease, even if the clock of the database was set back', async () => {
     const [gone, next] = [await open(), await open()];
     const emr = heldEmr();
     void gone.renewGrant(gone.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     await fixture.owner`UPDATE grant_renewals SET locked_until = clock_timestamp() + interval '1 hour'`;
-    expect(await tokenOf(next.renewGrant(next.grant, async () => ({ session_token: 'second' })))).toBe('second');
+    expect(await readToken(next.renewGrant(next.grant, async () => ({ session_token: 'second' })))).toBe('second');
     emr.respond('late');
   });
 });
@@ -225,20 +225,21 @@ describe('a process that stops while it renews a session', () => {
 describe('a renewed session', () => {
   test('is stored as soon as the database takes it', async () => {
     let failures = 3;
-    let asked = false;
+    let was_requested = false;
     const db = {
       ...fixture.db,
       tenant: async <T>(client_id: string, work: (tx: Tx) => Promise<T>): Promise<T> => {
-        if (asked && failures-- > 0) throw Object.assign(new Error('the database is starting up'), { code: '57P03' });
+        if (was_requested && failures-- > 0)
+          throw Object.assign(new Error('the database is starting up'), { code: '57P03' });
         return fixture.db.tenant(client_id, work);
       },
     };
     const access = await open(db);
     const renewed = access.renewGrant(access.grant, async () => {
-      asked = true;
+      was_requested = true;
       return { session_token: 'second' };
     });
-    expect(await tokenOf(renewed)).toBe('second');
+    expect(await readToken(renewed)).toBe('second');
     expect(failures).toBeLessThan(0);
     expect(await storedGrant()).toMatchObject({ session_token: 'second' });
   });
@@ -254,10 +255,10 @@ describe('a renewed session', () => {
       );
       return Promise.race([emr.renew(grant), aborted]);
     });
-    await emr.asked;
+    await emr.requested;
     stopped.abort();
     emr.respond('second');
-    expect(await tokenOf(renewed)).toBe('second');
+    expect(await readToken(renewed)).toBe('second');
     expect(await storedGrant()).toMatchObject({ session_token: 'second' });
   });
 
@@ -265,7 +266,7 @@ describe('a renewed session', () => {
     const [first, second] = [await open(), await open()];
     const emr = heldEmr();
     const renewal = first.renewGrant(first.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     await second.saveGrant({ ...second.grant, server: 'learned' });
     emr.respond('second');
     expect(await renewal).toStrictEqual({ session_token: 'second', server: 'learned' });
@@ -276,7 +277,7 @@ describe('a renewed session', () => {
     const access = await open();
     const emr = heldEmr();
     const renewal = access.renewGrant(access.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     await link('of the re-link');
     emr.respond('second');
     await expect(renewal).rejects.toMatchObject({ kind: 'unavailable' });
@@ -287,7 +288,7 @@ describe('a renewed session', () => {
     const access = await open();
     const emr = heldEmr();
     const renewal = access.renewGrant(access.grant, emr.renew);
-    await emr.asked;
+    await emr.requested;
     const { client_id, account_id } = fixture.tenant;
     await tenant(async (tx) => {
       const [account] = await tx`SELECT * FROM accounts WHERE id = ${account_id}`;
@@ -300,7 +301,7 @@ describe('a renewed session', () => {
       SELECT grant_sealed FROM ended_grants WHERE account_id = ${account_id} AND client_id = ${client_id}`;
     const grants = await tenant((tx) =>
       Promise.all(
-        kept.map(({ grant_sealed }) => openVault(master).unseal(tx, grant_sealed, bindings.grant(account_id))),
+        kept.map(({ grant_sealed }) => createVault(master).unseal(tx, grant_sealed, bindings.grant(account_id))),
       ),
     );
     expect(grants.map((grant) => JSON.parse(grant).session_token)).toStrictEqual(['second']);
@@ -318,7 +319,7 @@ describe('a job whose session the EMR refused', () => {
   }
   const ctx = () =>
     ({
-      ...{ db: fixture.db, vault: openVault(master), telemetry: telemetry_off, config: { sandbox: false } },
+      ...{ db: fixture.db, vault: createVault(master), telemetry: telemetry_off, config: { sandbox: false } },
       connectors: new Map([
         ['larkspur', { limits: { parallel_max: 4 }, capabilities: [], grant_facts: ['server'], open: () => ({}) }],
       ]),
@@ -334,7 +335,7 @@ describe('a job whose session the EMR refused', () => {
 
   test('marks the account', async () => {
     const job = await runningJob();
-    await openAccount(ctx(), job, signal);
+    await connectAccount(ctx(), job, signal);
     expect(await expireAccount(ctx(), job, 'refused')).toBe(true);
     expect(await status()).toBe('login_required');
   });
@@ -349,7 +350,7 @@ describe('a job whose session the EMR refused', () => {
         return {};
       },
     });
-    await openAccount(context, job, signal);
+    await connectAccount(context, job, signal);
     await access?.renewGrant?.(access.grant, async () => ({ session_token: 'second' }));
     expect(await expireAccount(context, job, 'refused')).toBe(true);
     expect(await status()).toBe('login_required');
@@ -368,7 +369,7 @@ describe('a job whose session the EMR refused', () => {
     });
     await stored.promise;
     const job = await runningJob();
-    await openAccount(ctx(), job, signal);
+    await connectAccount(ctx(), job, signal);
     started.resolve();
     await relink;
     expect(await expireAccount(ctx(), job, 'refused')).toBe(false);
@@ -377,7 +378,7 @@ describe('a job whose session the EMR refused', () => {
 
   test('leaves an account alone whose session another job has renewed', async () => {
     const job = await runningJob();
-    await openAccount(ctx(), job, signal);
+    await connectAccount(ctx(), job, signal);
     const other = await open();
     await other.renewGrant(other.grant, async () => ({ session_token: 'second' }));
     expect(await expireAccount(ctx(), job, 'refused')).toBe(false);
@@ -387,7 +388,7 @@ describe('a job whose session the EMR refused', () => {
   test('leaves an account alone that was re-linked before the job could open it', async () => {
     const job = await runningJob();
     await fixture.owner`UPDATE accounts SET status = 'login_required' WHERE id = ${fixture.tenant.account_id}`;
-    await expect(openAccount(ctx(), job, signal)).rejects.toMatchObject({ kind: 'login_required' });
+    await expect(connectAccount(ctx(), job, signal)).rejects.toMatchObject({ kind: 'login_required' });
     await link('again');
     expect(await expireAccount(ctx(), job, 'refused')).toBe(false);
     expect(await status()).toBe('active');

@@ -5,7 +5,7 @@ import type { Operations } from '../../src/emr/operations/operations.ts';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 import { until } from './support.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   connectors.set('fhir', withRefusals(original));
   server = await startFhirServer({ data: 'small' });
   server.faults.withheld = long_lists;
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
   api = await linkFhir(fixture, server, { user_id: 'evidence-user', org_id: 'evidence-practice' });
   await api.sync();
 });
@@ -64,7 +64,7 @@ function withRefusals(original: Connector): Connector {
 
 type Evidence = { capability: string; state: string; detail: string | null; records: number | null };
 
-async function evidenceOf(capability: string, user_id = 'evidence-user'): Promise<Evidence | undefined> {
+async function readEvidence(capability: string, user_id = 'evidence-user'): Promise<Evidence | undefined> {
   const { body } = await operator.get('clients/{client}/accounts');
   // biome-ignore lint/suspicious/noExplicitAny: a test reads the fields it expects
   const accounts = body.organizations.flatMap((each: any) => each.accounts);
@@ -101,13 +101,13 @@ async function uploaded() {
 test('a list that was synced works, with the number of its records', async () => {
   const { total_count } = (await api.call('GET', '/v1/claims')).body.pagination;
   expect(total_count).toBeGreaterThan(0);
-  expect(await evidenceOf('listClaims')).toMatchObject({ state: 'works', records: total_count });
+  expect(await readEvidence('listClaims')).toMatchObject({ state: 'works', records: total_count });
 });
 
 test('a write is declared until it was used, and then works', async () => {
-  expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'declared', records: null });
+  expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'declared', records: null });
   expect((await uploaded()).status).toBe('succeeded');
-  expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'works' });
+  expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'works' });
 });
 
 test('a success that is known already is not written again', async () => {
@@ -130,7 +130,7 @@ describe('an operation that the server refuses as a whole', () => {
     const rejected = await upload();
     expect(rejected.status).toBe(400);
     expect(rejected.body.code).toBe('operation_not_offered');
-    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'refused', detail: refusal });
+    expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'refused', detail: refusal });
   });
 
   test('stays withdrawn after a sync, even if the server declares something new', async () => {
@@ -142,33 +142,33 @@ describe('an operation that the server refuses as a whole', () => {
     await api.sync();
     expect(await capabilities()).toContain('getAlerts');
     expect(await capabilities()).not.toContain('uploadDocument');
-    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'refused' });
+    expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'refused' });
   });
 
   test('is offered again after an operator checks, and may be refused again', async () => {
     expect((await check()).status).toBe(200);
     expect(await capabilities()).toContain('uploadDocument');
-    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'declared', detail: null });
+    expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'declared', detail: null });
     await uploaded();
     expect(await capabilities()).not.toContain('uploadDocument');
     refused.clear();
     await check();
     expect((await uploaded()).status).toBe('succeeded');
-    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'works' });
+    expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'works' });
   });
 
   test('does not stop a sync, keeps the records, and is not requested again', async () => {
     refused.add('listClaims');
     const before = await fixture.owner`SELECT count(*)::int AS n FROM claims`;
     await api.sync();
-    expect(await evidenceOf('listClaims')).toMatchObject({ state: 'refused', records: null, detail: refusal });
+    expect(await readEvidence('listClaims')).toMatchObject({ state: 'refused', records: null, detail: refusal });
     const job = await api.job(await api.sync());
     expect(JSON.stringify(job.timeline)).not.toContain(refusal);
     expect(await fixture.owner`SELECT count(*)::int AS n FROM claims`).toEqual(before);
     refused.clear();
     await check();
     await api.sync();
-    expect(await evidenceOf('listClaims')).toMatchObject({ state: 'works' });
+    expect(await readEvidence('listClaims')).toMatchObject({ state: 'works' });
   });
 });
 
@@ -189,7 +189,7 @@ describe('a write that a FHIR server refuses as a whole, which the connector rem
     await api.sync();
     expect(await capabilities()).not.toContain('getAlerts');
     expect(await capabilities()).not.toContain('uploadDocument');
-    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'refused', detail: reason });
+    expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'refused', detail: reason });
     expect(await refusal_date()).toStrictEqual(before);
   });
 
@@ -197,10 +197,10 @@ describe('a write that a FHIR server refuses as a whole, which the connector rem
     server.faults.withheld = long_lists;
     expect((await check()).status).toBe(200);
     expect(await capabilities()).toContain('uploadDocument');
-    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'declared', detail: null });
+    expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'declared', detail: null });
     expect((await uploaded()).status).toBe('succeeded');
     await api.sync();
-    expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'works' });
+    expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'works' });
   });
 });
 
@@ -216,7 +216,7 @@ test('a list that was refused in use is read again after a day', async () => {
   await api.sync();
   expect(await capabilities()).toContain('listClaims');
   await api.sync();
-  expect(await evidenceOf('listClaims')).toMatchObject({ state: 'works' });
+  expect(await readEvidence('listClaims')).toMatchObject({ state: 'works' });
 });
 
 describe('checking again', () => {
@@ -240,7 +240,7 @@ describe('checking again', () => {
       { id: string }[]
     >`SELECT id FROM accounts WHERE user_id = ${fixture.sandbox.user_id}`;
     expect((await operator.post(`clients/{client}/accounts/${own?.id}/check`)).status).toBe(200);
-    expect(await evidenceOf('listPatients', fixture.sandbox.user_id)).toMatchObject({ state: 'works' });
+    expect(await readEvidence('listPatients', fixture.sandbox.user_id)).toMatchObject({ state: 'works' });
   });
 });
 
@@ -251,7 +251,7 @@ test('linking again keeps what was seen to work, and offers what was refused', a
   refused.clear();
   await linkFhir(fixture, server, { user_id: 'evidence-user', org_id: 'evidence-practice' });
   expect(await capabilities()).toContain('listClaims');
-  expect(await evidenceOf('uploadDocument')).toMatchObject({ state: 'works' });
+  expect(await readEvidence('uploadDocument')).toMatchObject({ state: 'works' });
 });
 
 test('unlinking removes it', async () => {

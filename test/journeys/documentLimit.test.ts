@@ -4,7 +4,7 @@ import type { Api } from '../harness/api.ts';
 import { documents } from '../harness/documents.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { openOperator } from '../harness/operator.ts';
+import { signInOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 import { until } from './support.ts';
@@ -28,7 +28,7 @@ const send = (bytes: number) => {
   return sendDocument(fixture, { patient_mrn: 'MB100001' }, content, { access_token: api.access_token });
 };
 
-const stateOf = ({ body }: { body: { document_id: string } }) =>
+const awaitState = ({ body }: { body: { document_id: string } }) =>
   until('the upload', async () => {
     const [job] = await fixture.owner<{ state: string }[]>`SELECT state FROM jobs
       WHERE operation_id = ${body.document_id} AND finished_at IS NOT NULL`;
@@ -36,7 +36,7 @@ const stateOf = ({ body }: { body: { document_id: string } }) =>
   });
 
 async function evidence() {
-  const { body } = await (await openOperator(fixture)).get('clients/{client}/accounts');
+  const { body } = await (await signInOperator(fixture)).get('clients/{client}/accounts');
   // biome-ignore lint/suspicious/noExplicitAny: a test reads the fields it expects
   const { accounts } = body.organizations.find((each: any) => each.org_id === 'limited');
   return accounts[0].evidence.find(({ capability }: { capability: string }) => capability === 'uploadDocument').detail;
@@ -44,12 +44,12 @@ async function evidence() {
 
 test('a document over the known limit of the server is refused in the request, which names the limit', async () => {
   expect(await evidence()).toBeNull();
-  expect(await stateOf(await send(1_500_000))).toBe('failed');
+  expect(await awaitState(await send(1_500_000))).toBe('failed');
   const message = 'document exceeds the EMR’s limit of 1.4 MB per document.';
   expectApiError(await send(1_500_000), 400, message, 'document');
   expect(await evidence()).toBe('Up to 1.4 MB per document.');
   const { body } = await api.call('GET', '/v1/account/connection-report');
   expect(body.data.findings).toContain('Documents: up to 1.4 MB each.');
-  expect(await stateOf(await send(900_000))).toBe('succeeded');
+  expect(await awaitState(await send(900_000))).toBe('succeeded');
   expect(await evidence()).toBe('Up to 1.4 MB per document.');
 });

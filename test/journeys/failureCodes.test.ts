@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openOperator } from '../harness/operator.ts';
+import { signInOperator } from '../harness/operator.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { newPerson } from '../spec/patients/charts.ts';
@@ -104,7 +104,7 @@ describe('the failure code of', () => {
 
 test('the dashboard has the code of a failed job in the list, and the step that failed in the timeline', async () => {
   const { accepted } = await createPatient(newPerson({ language: 'Klingon' }));
-  const operator = await openOperator(fixture);
+  const operator = await signInOperator(fixture);
   const { body } = await operator.get('clients/{client}/jobs?state=failed&page_size=1');
   expect(body.rows).toMatchObject([{ job_id: accepted.job_id, error_code: 'unknown_value' }]);
   const { job } = (await operator.get(`clients/{client}/jobs/${accepted.job_id}`)).body;

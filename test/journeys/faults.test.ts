@@ -6,10 +6,10 @@ import {
   createMarker,
   endPauses,
   endRetries,
-  openChart,
   patient,
   pauseAfterFailure,
   setFault,
+  signInToLarkspur,
   until,
   untilFaultsApplied,
 } from './support.ts';
@@ -18,7 +18,7 @@ let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  chart = await openChart(fixture.sandbox, fixture.api);
+  chart = await signInToLarkspur(fixture.sandbox, fixture.api);
   await fixture.owner`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'Jane Doe, LK100001, cannot be stored'; END $$`;
 });
@@ -41,7 +41,7 @@ async function accept(
   return response.body;
 }
 
-async function outcomeOf(accepted: { job_id: number; telephone_encounter_id: string }) {
+async function awaitOutcome(accepted: { job_id: number; telephone_encounter_id: string }) {
   const event = await fixture.api.untilEvent(accepted.job_id);
   const job = await fixture.api.job(accepted.job_id);
   const steps: Step[] = job.timeline;
@@ -64,7 +64,7 @@ function untilRetry(job_id: number, times = 1): Promise<boolean> {
 describe('a create during an EMR fault', () => {
   test('delay: waits for the response', async () => {
     await setFault(fixture.api, create, 'delay', { delay_ms: 700 });
-    const { event, job, applied } = await outcomeOf(await accept());
+    const { event, job, applied } = await awaitOutcome(await accept());
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(job.attempts).toBe(1);
     expect(applied).toStrictEqual([create]);
@@ -74,7 +74,7 @@ describe('a create during an EMR fault', () => {
     await setFault(fixture.api, create, 'error_429');
     const accepted = await accept();
     await untilRetry(accepted.job_id);
-    const { event, steps, applied, entries } = await outcomeOf(accepted);
+    const { event, steps, applied, entries } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(applied).toStrictEqual([create]);
     expect(entries.map((entry) => entry.applied)).toStrictEqual([false, true]);
@@ -95,7 +95,7 @@ describe('a create during an EMR fault', () => {
     const accepted = await accept();
     await untilRetry(accepted.job_id);
     await endPauses(fixture.owner);
-    const { event, job, steps, entries } = await outcomeOf(accepted);
+    const { event, job, steps, entries } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(job).toMatchObject({ status: 'succeeded', attempts: 2 });
     expect(entries.map((entry) => entry.applied)).toStrictEqual(sent);
@@ -109,7 +109,7 @@ describe('a create during an EMR fault', () => {
   test('refuse: fails with the EMR’s message and is not retried', async () => {
     await setFault(fixture.api, create, 'refuse', { reason: 'This chart is locked.' });
     const accepted = await accept();
-    const { event, job, applied } = await outcomeOf(accepted);
+    const { event, job, applied } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.failed');
     expect(event.data).toStrictEqual({
       telephone_encounter_id: accepted.telephone_encounter_id,
@@ -128,7 +128,7 @@ describe('a create during an EMR fault', () => {
     ['2,000 characters long', '語'.repeat(2000)],
   ])('fails with the MRN in the message if it is %s', async (_title, patient_mrn) => {
     const accepted = await accept({ patient_mrn });
-    const { event, job, entries } = await outcomeOf(accepted);
+    const { event, job, entries } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.failed');
     expect(event.data).toStrictEqual({
       telephone_encounter_id: accepted.telephone_encounter_id,
@@ -148,7 +148,7 @@ describe('every write of a job is applied once', () => {
     const accepted = await accept(fields);
     await untilRetry(accepted.job_id);
     await endPauses(fixture.owner);
-    const { event, job, applied } = await outcomeOf(accepted);
+    const { event, job, applied } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(job.attempts).toBe(2);
     expect(applied).toStrictEqual([create, 'add_patient_pharmacy', 'add_refill']);
@@ -168,7 +168,7 @@ describe('every write of a job is applied once', () => {
       await untilRetry(accepted.job_id, times);
       await endPauses(fixture.owner);
     }
-    const { event, applied } = await outcomeOf(accepted);
+    const { event, applied } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(applied).toStrictEqual([create, 'add_patient_pharmacy', 'add_refill']);
   });
@@ -183,7 +183,7 @@ describe('an unavailable EMR', () => {
       await endPauses(fixture.owner);
     }
     await untilFaultsApplied(fixture.api);
-    const { event, job, steps, applied } = await outcomeOf(accepted);
+    const { event, job, steps, applied } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.created');
     expect(job.attempts).toBe(4);
     expect(steps.map(({ step }) => step)).toStrictEqual([
@@ -204,7 +204,7 @@ describe('an unavailable EMR', () => {
     await untilRetry(accepted.job_id);
     await endRetries(fixture.owner, accepted.job_id);
     await endPauses(fixture.owner);
-    const { event, job, applied } = await outcomeOf(accepted);
+    const { event, job, applied } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.failed');
     expect(event.data).toStrictEqual({
       telephone_encounter_id: accepted.telephone_encounter_id,
@@ -223,7 +223,7 @@ describe('an unavailable EMR', () => {
     await untilRetry(accepted.job_id);
     await endRetries(fixture.owner, accepted.job_id);
     await endPauses(fixture.owner);
-    const { event, job, applied } = await outcomeOf(accepted);
+    const { event, job, applied } = await awaitOutcome(accepted);
     expect(event.event_type).toBe('telephone_encounter.failed');
     expect(job).toMatchObject({ status: 'needs_review', error: { code: 'outcome_unknown' } });
     expect(applied).toStrictEqual([create]);
@@ -239,10 +239,10 @@ describe('an unavailable EMR', () => {
     await fixture.api.control('DELETE', '/control/faults');
     const later = await accept({ reason: 'second' });
     const other = await accept({ patient_mrn: patient(5).mrn });
-    expect((await outcomeOf(other)).event.event_type).toBe('telephone_encounter.created');
+    expect((await awaitOutcome(other)).event.event_type).toBe('telephone_encounter.created');
     expect((await fixture.api.job(later.job_id)).status).toBe('queued');
     await endPauses(fixture.owner);
-    const ids = [(await outcomeOf(delayed)).event, (await outcomeOf(later)).event].map(({ data }) =>
+    const ids = [(await awaitOutcome(delayed)).event, (await awaitOutcome(later)).event].map(({ data }) =>
       Number(data.emr_encounter_id),
     );
     expect(ids).toStrictEqual([...ids].sort((a, b) => a - b));

@@ -34,7 +34,7 @@ const new_patient = {
   address_zip: '12207',
 };
 
-async function eventOf(response: { status: number; body: { job_id: number } }) {
+async function awaitEvent(response: { status: number; body: { job_id: number } }) {
   expect(response.status, JSON.stringify(response.body)).toBe(200);
   return api.untilEvent(response.body.job_id);
 }
@@ -46,11 +46,11 @@ async function patientsNamed(family: string): Promise<fhir.Patient[]> {
 }
 
 test('a patient is created and updated, and both lists show the saved values', async () => {
-  const created = await eventOf(await api.call('POST', '/v1/patients', { body: new_patient }));
+  const created = await awaitEvent(await api.call('POST', '/v1/patients', { body: new_patient }));
   expect(created.event_type).toBe('patient.created');
   const { patient_id, mrn } = created.data;
   const body = { cell_phone: '518-555-0143', address_city: 'Newtown' };
-  const updated = await eventOf(await api.call('PATCH', `/v1/patients/${patient_id}`, { body }));
+  const updated = await awaitEvent(await api.call('PATCH', `/v1/patients/${patient_id}`, { body }));
   expect(updated).toMatchObject({ event_type: 'patient.updated', data: { patient_id, mrn } });
   expect(updated.data.audit_trail).toStrictEqual([
     { field_label: 'Cell phone', before: null, after: '518-555-0143', property: 'cell_phone' },
@@ -67,14 +67,14 @@ test('a patient is created and updated, and both lists show the saved values', a
 
 test('an insurance is added and updated on the server', async () => {
   const mrn = 'MB100003';
-  const added = await eventOf(
+  const added = await awaitEvent(
     await api.call('POST', `/v1/patients/${mrn}/insurances`, {
       body: { member_id: 'CHG-1', insurance_name: 'Mock Mutual', priority: '3', copayment: 15 },
     }),
   );
   expect(added).toMatchObject({ event_type: 'patient.insurance.added', data: { member_id: 'CHG-1', copayment: 15 } });
   const { emr_insurance_id } = added.data;
-  const changed = await eventOf(
+  const changed = await awaitEvent(
     await api.call('PATCH', `/v1/patients/${mrn}/insurances/${emr_insurance_id}`, {
       body: {
         member_id: 'CHG-2',
@@ -118,10 +118,10 @@ test('a guarantor, an insurance, a pharmacy and doctors are saved with a new pat
     referring_provider_id: referrer.id,
     referred_to_provider_id: provider.ehr_id,
   };
-  const { event_type, data } = await eventOf(await api.call('POST', '/v1/patients', { body }));
+  const { event_type, data } = await awaitEvent(await api.call('POST', '/v1/patients', { body }));
   expect(event_type).toBe('patient.created');
   const search = { search_by: 'mrn', mrn: data.mrn, include: 'insurances' };
-  const fetched = await eventOf(await api.call('POST', '/v1/patients/fetch', { body: search }));
+  const fetched = await awaitEvent(await api.call('POST', '/v1/patients/fetch', { body: search }));
   expect(fetched.data).toMatchObject({
     guarantors: [{ name: 'Pat Guarantor', dob: '1960-05-04', relationship: 'other', is_guarantor_patient: false }],
     insurances: [{ guarantor_id: fetched.data.guarantors[0].id, is_guarantor_patient: false }],
@@ -142,7 +142,7 @@ test('a guarantor, an insurance, a pharmacy and doctors are saved with a new pat
 
   const patch = (changes: object) => api.call('PATCH', `/v1/patients/${data.patient_id}`, { body: changes });
   const named = { pcp_first_name: referrer.first_name, pcp_last_name: referrer.last_name.toUpperCase() };
-  const updated = await eventOf(await patch({ ...named, referring_provider_id: null }));
+  const updated = await awaitEvent(await patch({ ...named, referring_provider_id: null }));
   const trail = updated.data.audit_trail.map((change: Record<string, string>) => [
     change.property,
     change.before,
@@ -174,7 +174,7 @@ test('a responsible party that changes while the patient is created is saved aft
   const { data } = await api.untilEvent(accepted.body.job_id);
   const guarantor = await until('the guarantor', async () => {
     const search = { search_by: 'mrn', mrn: data.mrn, include: 'insurances' };
-    const fetched = await eventOf(await api.call('POST', '/v1/patients/fetch', { body: search }));
+    const fetched = await awaitEvent(await api.call('POST', '/v1/patients/fetch', { body: search }));
     const [first] = fetched.data.guarantors;
     return first && { first, insurances: fetched.data.insurances };
   });
@@ -192,7 +192,7 @@ test('a field that the EMR does not support is rejected by name, and nothing is 
     body: { message: "Field 'check_eligibility' is not supported by this EMR.", field: 'check_eligibility' },
   });
   const accepted = await api.call('POST', '/v1/patients', { body: { ...body, check_eligibility: 'false' } });
-  expect(await eventOf(accepted)).toMatchObject({ event_type: 'patient.created' });
+  expect(await awaitEvent(accepted)).toMatchObject({ event_type: 'patient.created' });
   expect(await patientsNamed('Checker')).toHaveLength(1);
 });
 
@@ -210,8 +210,8 @@ test.each([
     const { body: accepted } = await api.call('POST', '/v1/patients', { body });
     const event = await until('the patient to be created', async () => {
       await endPauses(fixture.owner);
-      const found = await api.call('GET', `/v1/webhook-events?job_id=${accepted.job_id}`);
-      return found.body.webhook_events?.[0];
+      const response = await api.call('GET', `/v1/webhook-events?job_id=${accepted.job_id}`);
+      return response.body.webhook_events?.[0];
     });
     expect(event.event_type).toBe('patient.created');
     const [stored, ...others] = await patientsNamed(last_name);

@@ -66,7 +66,7 @@ describe.each(servers)('on %s, the first appointment of a worker that is killed 
       const job_ids = await killAt(server, () => sendWrites(api));
       worker = await fixture.startWorker();
       await untilFinished(fixture.owner, job_ids, soon_ms);
-      expect(await statesOf(job_ids)).toStrictEqual(job_ids.map(() => ({ state: 'succeeded', events: 1 })));
+      expect(await readStates(job_ids)).toStrictEqual(job_ids.map(() => ({ state: 'succeeded', events: 1 })));
       for (const hour of hours) expect(await appointmentsAt(server, hour)).toHaveLength(1);
     },
   );
@@ -77,14 +77,14 @@ test('an appointment of which the EMR cannot tell whether it arrived is not book
   const [lost = 0, ...later] = await killDuringCreate(server, { performed: true }, () => sendWrites(api));
   worker = await fixture.startWorker();
   await untilFinished(fixture.owner, later, soon_ms);
-  expect(await statesOf([lost, ...later])).toStrictEqual([
+  expect(await readStates([lost, ...later])).toStrictEqual([
     { state: expect.stringMatching(/^(queued|running)$/), events: 0 },
     ...later.map(() => ({ state: 'succeeded', events: 1 })),
   ]);
   for (const hour of hours) expect(await appointmentsAt(server, hour)).toHaveLength(1);
   await endRetries(fixture.owner, lost);
   await untilFinished(fixture.owner, [lost], soon_ms);
-  expect(await statesOf([lost])).toStrictEqual([{ state: 'needs_review', events: 1 }]);
+  expect(await readStates([lost])).toStrictEqual([{ state: 'needs_review', events: 1 }]);
   expect(await fixture.owner`SELECT FROM lanes WHERE key LIKE 'apart:%'`).toHaveLength(0);
 });
 
@@ -109,7 +109,7 @@ const seeded_documents = 6;
 
 async function finished(job_id: number): Promise<void> {
   await untilFinished(fixture.owner, [job_id], soon_ms);
-  expect(await statesOf([job_id])).toStrictEqual([{ state: 'succeeded', events: 1 }]);
+  expect(await readStates([job_id])).toStrictEqual([{ state: 'succeeded', events: 1 }]);
 }
 
 /** Returns the id of the job. */
@@ -179,7 +179,7 @@ async function killDuringCreate(
   return job_ids;
 }
 
-async function statesOf(job_ids: number[]): Promise<{ state: string; events: number }[]> {
+async function readStates(job_ids: number[]): Promise<{ state: string; events: number }[]> {
   const rows = await fixture.owner<{ state: string; events: number }[]>`
     SELECT jobs.state, count(events.id)::int AS events FROM jobs LEFT JOIN events ON events.job_id = jobs.id
      WHERE jobs.id = ANY (${job_ids}) GROUP BY jobs.id ORDER BY jobs.id`;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf } from '../api/support.ts';
+import { apiAs } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
@@ -28,7 +28,7 @@ async function linkAndSync(
   const link_token = await steps.linkToken(person(user_id));
   const { body } = await steps.signIn(link_token, 0, { credentials, one_time_code: undefined });
   const { token: access_token } = (await steps.exchange(body.public_token)).body;
-  const api = apiOf(fixture, { ...fixture.sandbox, access_token });
+  const api = apiAs(fixture, { ...fixture.sandbox, access_token });
   // A sync that is still running would renew the token as well.
   await until('the first sync', async () => {
     const [row] = await fixture.owner`SELECT FROM organizations WHERE org_id = ${user_id} AND synced_at IS NOT NULL`;

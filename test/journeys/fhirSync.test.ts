@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requestDueSyncs } from '../../src/product/records/syncPasses.ts';
-import { type Api, openApi } from '../harness/api.ts';
+import { type Api, createApi } from '../harness/api.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { linkSteps } from '../linking/linkSteps.ts';
@@ -23,7 +23,7 @@ async function link(server: FhirServer): Promise<Api> {
   const credentials = { way: 'client_secret', ...server.clients.confidential };
   const { body } = await steps.signIn(token, 0, { credentials, one_time_code: undefined });
   const access_token = (await steps.exchange(body.public_token)).body.token;
-  return openApi({ ...fixture.sandbox, access_token });
+  return createApi({ ...fixture.sandbox, access_token });
 }
 
 async function organizationId(): Promise<string> {
@@ -80,8 +80,8 @@ describe('a practice on a FHIR server', () => {
   const patients = async () => (await api.call('GET', '/v1/patients?page_size=1000')).body.patients;
   const patient = async (ehr_id: string) => (await api.call('GET', `/v1/patients?ehr_id=${ehr_id}`)).body.patients[0];
   const change = async <T extends fhir.FhirResource>(type: T['resourceType'], id: string, more: Partial<T>) => {
-    const found = (await server.resources<T>(type)).find((each) => each.id === id);
-    const { meta: _meta, ...rest } = { ...found, ...more } as T;
+    const resource = (await server.resources<T>(type)).find((each) => each.id === id);
+    const { meta: _meta, ...rest } = { ...resource, ...more } as T;
     await server.storeUnchecked(rest as T);
   };
 

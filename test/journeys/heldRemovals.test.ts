@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { stopScheduledSyncs, until } from './support.ts';
 
@@ -10,7 +10,7 @@ let fixture: TestSandbox;
 let operator: TestOperator;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
 });
 afterAll(() => fixture.close());
 
@@ -19,7 +19,7 @@ async function organization(org_id: string) {
   return body.organizations.find((each: { org_id: string }) => each.org_id === org_id);
 }
 
-const noteOf = async (api: Api, job_id: number, list: string) =>
+const readNote = async (api: Api, job_id: number, list: string) =>
   (await api.job(job_id)).timeline.filter(({ step }: { step: string }) => step === list).at(-1)?.detail;
 
 const confirm = async (org_id: string, kind: string, by: TestOperator = operator) =>
@@ -27,7 +27,7 @@ const confirm = async (org_id: string, kind: string, by: TestOperator = operator
 
 describe('a list of Larkspur that lost too many records at once', () => {
   const count = async () => (await fixture.api.call('GET', '/v1/pharmacies')).body.pharmacies.length;
-  const held = async () => (await organization(fixture.sandbox.org_id)).held_removals;
+  const readHeld = async () => (await organization(fixture.sandbox.org_id)).held_removals;
 
   test('keeps them, and the sync succeeds with a warning', async () => {
     const { body } = await fixture.api.call('GET', '/v1/pharmacies');
@@ -36,12 +36,12 @@ describe('a list of Larkspur that lost too many records at once', () => {
     for (const id of ids.slice(0, 11)) await fixture.api.control('DELETE', `/control/pharmacies/${id}`);
     const job_id = await fixture.api.sync();
     expect(await count()).toBe(15);
-    expect(await noteOf(fixture.api, job_id, 'pharmacies')).toStrictEqual({
+    expect(await readNote(fixture.api, job_id, 'pharmacies')).toStrictEqual({
       stored: 4,
       removed: 0,
       held_back: { stored: 15, missing: 11 },
     });
-    expect(await held()).toStrictEqual([
+    expect(await readHeld()).toStrictEqual([
       { kind: 'pharmacies', stored: 15, missing: 11, at: expect.any(String), confirmed: false },
     ]);
     expect(await fixture.ctx.metrics.registry.metrics()).toContain(
@@ -58,7 +58,7 @@ describe('a list of Larkspur that lost too many records at once', () => {
     const reader = await newOperator(fixture, 'read_only');
     expect((await confirm(fixture.sandbox.org_id, 'pharmacies', reader)).status).toBe(403);
     expect((await confirm(fixture.sandbox.org_id, 'staff')).status).toBe(404);
-    expect((await held())[0].confirmed).toBe(false);
+    expect((await readHeld())[0].confirmed).toBe(false);
   });
 
   test('is applied by the next sync after the confirmation, which is audited', async () => {
@@ -68,7 +68,7 @@ describe('a list of Larkspur that lost too many records at once', () => {
       WHERE request_id = ${response.headers.get('x-request-id')}`;
     expect([...records]).toStrictEqual([{ detail: expect.objectContaining({ kind: 'pharmacies', missing: 11 }) }]);
     await until('the removals', async () => (await count()) === 4);
-    await until('the mark to be removed', async () => (await held()).length === 0);
+    await until('the mark to be removed', async () => (await readHeld()).length === 0);
   });
 
   test('does not hold back a few records of a list', async () => {
@@ -76,7 +76,7 @@ describe('a list of Larkspur that lost too many records at once', () => {
     await fixture.api.control('DELETE', `/control/staff/${body.staff.at(-1).ehr_id}`);
     await fixture.api.sync();
     expect((await fixture.api.call('GET', '/v1/staff')).body.staff).toHaveLength(body.staff.length - 1);
-    expect(await held()).toStrictEqual([]);
+    expect(await readHeld()).toStrictEqual([]);
   });
 });
 
@@ -100,7 +100,7 @@ describe('a list of a FHIR server that comes back empty', () => {
     const locations = (await api.call('GET', '/v1/locations')).body.locations;
     server.faults.hidden = ['Patient', 'Location'];
     const job_id = await api.sync();
-    expect(await noteOf(api, job_id, 'patients')).toMatchObject({ held_back: { stored: before, missing: before } });
+    expect(await readNote(api, job_id, 'patients')).toMatchObject({ held_back: { stored: before, missing: before } });
     expect(await patients()).toBe(before);
     expect((await api.call('GET', '/v1/locations')).body.locations).toStrictEqual(locations);
     const kinds = (await organization(org_id)).held_removals.map(({ kind }: { kind: string }) => kind);

@@ -3,7 +3,7 @@ import { startLarkspur } from '../../larkspur/start.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
-import { type Api, openApi } from '../harness/api.ts';
+import { type Api, createApi } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import { appliedMarkers, createMarker, patient, until, untilFinished } from './support.ts';
 
@@ -37,7 +37,7 @@ export async function install(): Promise<Installation> {
   };
   return {
     sandbox,
-    api: openApi(sandbox),
+    api: createApi(sandbox),
     owner,
     emr_owner,
     startWorker: (env) => spawned.start('worker', env),

@@ -6,7 +6,7 @@ import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 import { stopScheduledSyncs, until } from './support.ts';
@@ -20,7 +20,7 @@ let api: Api & { access_token: string };
 let account: { id: string; organization_id: string; client_id: string };
 beforeAll(async () => {
   [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
   for (const patient of await server.resources<fhir.Patient>('Patient')) {
     const chart = { system: chart_system, value: `CH-${patient.id}` };
     await server.storeUnchecked({ ...patient, identifier: [...(patient.identifier ?? []), chart] });
@@ -110,9 +110,9 @@ describe('another identifier', () => {
     const before = await patients();
     const named = (await namedMrns()).length;
     const used = await namedMrns();
-    const found = before.find(({ mrn }) => used.includes(mrn));
-    if (!found) throw new Error('No patient is named by other records.');
-    erased = found;
+    const patient = before.find(({ mrn }) => used.includes(mrn));
+    if (!patient) throw new Error('No patient is named by other records.');
+    erased = patient;
     const path = `clients/{client}/organizations/${account.organization_id}/patients`;
     const [stored] = await fixture.owner<{ id: string }[]>`SELECT id FROM patients
       WHERE organization_id = ${account.organization_id} AND ehr_id = ${erased.ehr_id}`;

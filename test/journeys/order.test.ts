@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/product/clients/clients.ts';
-import { openApi } from '../harness/api.ts';
+import { createApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
@@ -89,7 +89,7 @@ describe('fairness', () => {
     const { api, owner, sandbox, ctx } = fixture;
     const other = await createClient(ctx.db, { name: 'Another clinic', mode: 'test' });
     const { client_id, client_secret } = other;
-    const other_api = openApi({ ...sandbox, client_id, client_secret, user_id: 'u-1', org_id: 'another-clinic' });
+    const other_api = createApi({ ...sandbox, client_id, client_secret, user_id: 'u-1', org_id: 'another-clinic' });
     const access_token = await other_api.link({ staff: 2 });
     await until('the other clinic to be synced', async () => {
       const { body } = await other_api.call('GET', '/v1/patients', { headers: { access_token } });

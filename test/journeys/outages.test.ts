@@ -26,7 +26,7 @@ async function metric(series: string): Promise<number | undefined> {
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-const alertsOf = (code: string) =>
+const readAlerts = (code: string) =>
   installation.owner<{ summary: string }[]>`SELECT summary FROM alerts WHERE code = ${code} AND resolved_at IS NULL`;
 
 test('without a worker, the API accepts writes and says that they wait', async () => {
@@ -35,7 +35,7 @@ test('without a worker, the API accepts writes and says that they wait', async (
   expect((await installation.api.call('GET', '/readyz')).status).toBe(200);
   expect((await ready()).checks).toMatchObject({ accepting: true, workers: false });
   expect(await metric('chartwire_workers')).toBe(0);
-  await until('the alert', async () => (await alertsOf('no_workers')).length === 1);
+  await until('the alert', async () => (await readAlerts('no_workers')).length === 1);
 });
 
 test('a worker is seen by the API, and serves the metrics of its jobs at METRICS_PORT', async () => {
@@ -45,7 +45,7 @@ test('a worker is seen by the API, and serves the metrics of its jobs at METRICS
   });
   await untilReadiness({ status: 'ready', warnings: [] });
   expect(await metric('chartwire_workers')).toBe(1);
-  await until('the alert to be resolved', async () => (await alertsOf('no_workers')).length === 0);
+  await until('the alert to be resolved', async () => (await readAlerts('no_workers')).length === 0);
   const { body } = await installation.api.callIn();
   await installation.api.untilEvent(body.job_id);
   const read = (path: string, headers = {}) => fetch(`http://127.0.0.1:${metrics_port}${path}`, { headers });
@@ -68,14 +68,14 @@ test('an EMR that does not respond is reported until it responds', async () => {
   await installation.owner`UPDATE emr_outages SET since = now() - interval '301 seconds'`;
   expect(await metric(series)).toBeGreaterThanOrEqual(301);
   await untilReadiness({ status: 'degraded', warnings: ['emr_unreachable'] });
-  await until('the alert', async () => (await alertsOf('emr_unreachable')).length === 1);
-  const [alert] = await alertsOf('emr_unreachable');
+  await until('the alert', async () => (await readAlerts('emr_unreachable')).length === 1);
+  const [alert] = await readAlerts('emr_unreachable');
   expect(alert?.summary).toMatch(/: the EMR of practice \S+ has not responded to account \S+ for 5 minutes\.$/);
   await installation.api.control('DELETE', '/control/faults');
   await installation.api.untilEvent(body.job_id);
   await untilReadiness({ status: 'ready', warnings: [] });
   expect(await metric(series)).toBeUndefined();
-  await until('the alert to be resolved', async () => (await alertsOf('emr_unreachable')).length === 0);
+  await until('the alert to be resolved', async () => (await readAlerts('emr_unreachable')).length === 0);
 });
 
 test('a webhook that always fails is reported within a minute, and raises an alert after five', async () => {
@@ -88,9 +88,9 @@ test('a webhook that always fails is reported within a minute, and raises an ale
   await until('a failed delivery', async () => (await metric('chartwire_endpoints_failing')) === 1);
   await installation.owner`UPDATE webhook_endpoints SET failing_since = now() - interval '60 seconds'`;
   await untilReadiness({ status: 'degraded', warnings: ['endpoint_failing'] });
-  expect(await alertsOf('endpoint_failing')).toHaveLength(0);
+  expect(await readAlerts('endpoint_failing')).toHaveLength(0);
   await installation.owner`UPDATE webhook_endpoints SET failing_since = now() - interval '301 seconds'`;
-  await until('the alert', async () => (await alertsOf('endpoint_failing')).length === 1);
+  await until('the alert', async () => (await readAlerts('endpoint_failing')).length === 1);
   await installation.api.call('DELETE', `/v1/webhook/${hook.body.webhook_id}`, { headers });
   await untilReadiness({ status: 'ready', warnings: [] });
 });

@@ -4,7 +4,7 @@ import { recordLoad } from '../../src/product/accounts/serverFacts.ts';
 import type { Api } from '../harness/api.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
@@ -18,7 +18,7 @@ let api: Api & { access_token: string };
 let account: { id: string; organization_id: string; client_id: string };
 beforeAll(async () => {
   [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
   server.faults.withheld = { Appointment: 'all', ServiceRequest: 'all', Slot: 'all', Claim: 'all' };
   api = await linkFhir(fixture, server, { user_id: 'parallel', org_id });
   await api.sync();
@@ -113,10 +113,10 @@ test('the order of a patient’s writes is kept while others run in parallel', a
     .writes('DocumentReference')
     .slice(before)
     .map(({ body }) => JSON.parse(body));
-  const foldersOf = (id: string) =>
+  const listFolders = (id: string) =>
     stored.filter(({ subject }) => subject.reference === `Patient/${id}`).map(({ category }) => category[0].text);
-  expect(foldersOf('pat-1')).toStrictEqual(['Letter 0', 'Letter 2', 'Letter 4', 'Letter 7']);
-  expect(foldersOf('pat-2')).toStrictEqual(['Letter 1', 'Letter 5']);
+  expect(listFolders('pat-1')).toStrictEqual(['Letter 0', 'Letter 2', 'Letter 4', 'Letter 7']);
+  expect(listFolders('pat-2')).toStrictEqual(['Letter 1', 'Letter 5']);
 });
 
 test('a collision and a failure of several writes lower it, a failure of a single write only delays', async () => {

@@ -18,8 +18,8 @@ export async function until<T>(
 ): Promise<T> {
   const deadline = Date.now() + timeout_ms;
   for (let turn = 0; Date.now() < deadline; turn++) {
-    const found = await look();
-    if (found !== undefined && found !== null && found !== false) return found;
+    const result = await look();
+    if (result !== undefined && result !== null && result !== false) return result;
     await pause(pollingPause(turn));
   }
   throw new Error(`Timed out waiting for ${what}.`);
@@ -134,7 +134,7 @@ export type Chart = {
   download(patient_ehr_id: string, document_id: string): Promise<Buffer>;
 };
 
-export async function openChart(sandbox: Sandbox, api: Api): Promise<Chart> {
+export async function signInToLarkspur(sandbox: Sandbox, api: Api): Promise<Chart> {
   const staff = 4;
   const person = sandbox.larkspur.staff[staff];
   const call = async (method: string, path: string, body?: object, token = '') => {

@@ -74,8 +74,8 @@ describe('a sync', () => {
     });
     expect(await find(fixture, 'staff', '704')).toMatchObject({ name: 'Renamed Nurse' });
     expect(await find(fixture, 'pharmacies', '9003')).toMatchObject({ name: 'Renamed Pharmacy' });
-    const found = await fixture.api.call('GET', '/v1/patients?last_name=renamed');
-    expect(found.body.patients.map(({ ehr_id }: Listed) => ehr_id)).toStrictEqual(['10007']);
+    const response = await fixture.api.call('GET', '/v1/patients?last_name=renamed');
+    expect(response.body.patients.map(({ ehr_id }: Listed) => ehr_id)).toStrictEqual(['10007']);
     const after = await Promise.all(lists.map((list) => read(fixture, list)));
     const ids = (records: Listed[][]) => records.map((list) => list.map(({ id, ehr_id }) => `${ehr_id} ${id}`).sort());
     expect(ids(after)).toStrictEqual(ids(before));

@@ -11,9 +11,9 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-type Held = { read: Deferred<void>; store: Deferred<void> };
+type PausedSync = { read: Deferred<void>; store: Deferred<void> };
 /** While set, a sync waits between reading a page of patients from the EMR and storing it. */
-let held: Held | undefined;
+let paused_sync: PausedSync | undefined;
 
 beforeAll(() => {
   const larkspur = fixture.ctx.connectors.get('larkspur');
@@ -24,8 +24,8 @@ beforeAll(() => {
     if (!listPatients) return operations;
     async function* holdPages(pages: AsyncIterable<ListPage<never>>) {
       for await (const page of pages) {
-        held?.read.resolve();
-        await held?.store.promise;
+        paused_sync?.read.resolve();
+        await paused_sync?.store.promise;
         yield page;
       }
     }
@@ -50,14 +50,14 @@ describe('a sync that read a page before our own write of a record', () => {
   test('does not undo the write, removes nothing, and the next sync reads the record again', async () => {
     const { id } = await shown(5);
     await fixture.api.control('PATCH', `/control/patients/${patient(5).ehr_id}`, { lastName: 'Renamed' });
-    const page: Held = { read: deferred(), store: deferred() };
-    held = page;
+    const page: PausedSync = { read: deferred(), store: deferred() };
+    paused_sync = page;
     const sync_job = await syncStarted();
     await page.read.promise;
     const accepted = await fixture.api.call('PATCH', `/v1/patients/${id}`, { body: { phone: '518-555-0177' } });
     expect((await fixture.api.untilEvent(accepted.body.job_id)).event_type).toBe('patient.updated');
     expect(await shown(5)).toMatchObject({ phone: '518-555-0177', status: 'active' });
-    held = undefined;
+    paused_sync = undefined;
     page.store.resolve();
     expect((await fixture.api.untilEvent(sync_job)).data.records.patients).toBe(200);
     expect(await shown(5)).toMatchObject({ id, phone: '518-555-0177', status: 'active' });
@@ -66,8 +66,8 @@ describe('a sync that read a page before our own write of a record', () => {
   });
 
   test('does not undo a change of an insurance, which the EMR shows in the chart', async () => {
-    const page: Held = { read: deferred(), store: deferred() };
-    held = page;
+    const page: PausedSync = { read: deferred(), store: deferred() };
+    paused_sync = page;
     const sync_job = await syncStarted();
     await page.read.promise;
     const accepted = await fixture.api.call('PATCH', `/v1/patients/${patient(1).mrn}/insurances/85001`, {
@@ -75,7 +75,7 @@ describe('a sync that read a page before our own write of a record', () => {
     });
     await fixture.api.untilEvent(accepted.body.job_id);
     expect(await shown(1)).toMatchObject({ insurance_subscriber_number: 'TST990017' });
-    held = undefined;
+    paused_sync = undefined;
     page.store.resolve();
     await fixture.api.untilEvent(sync_job);
     expect(await shown(1)).toMatchObject({ insurance_subscriber_number: 'TST990017' });
@@ -91,13 +91,13 @@ describe('a sync that read a page before our own write of a record', () => {
       return row;
     };
     const before = await pass();
-    const page: Held = { read: deferred(), store: deferred() };
-    held = page;
+    const page: PausedSync = { read: deferred(), store: deferred() };
+    paused_sync = page;
     const sync_job = await syncStarted();
     await page.read.promise;
     const accepted = await fixture.api.call('PATCH', `/v1/patients/${id}`, { body: { phone: '518-555-0178' } });
     await fixture.api.untilEvent(accepted.body.job_id);
-    held = undefined;
+    paused_sync = undefined;
     page.store.resolve();
     await fixture.api.untilEvent(sync_job);
     expect(await pass()).toMatchObject({ synced_as_of: before.synced_as_of, done: true });

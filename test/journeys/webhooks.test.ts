@@ -46,7 +46,7 @@ function untilStatus(event_id: string, status: string): Promise<boolean> {
   });
 }
 
-function headersOf(receiver: Receiver, n: number): Record<string, string> {
+function readHeaders(receiver: Receiver, n: number): Record<string, string> {
   const headers = receiver.received[n]?.headers ?? {};
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
@@ -59,7 +59,7 @@ describe('an event is sent to a registered endpoint', () => {
     await untilStatus(event.id, 'success');
     expect(receiver.received).toHaveLength(1);
     const body = receiver.received[0]?.body ?? '';
-    const headers = headersOf(receiver, 0);
+    const headers = readHeaders(receiver, 0);
 
     const { id, object, created, type, job_id, access_token_reference_id, data } = event;
     const envelope = { id, object, created, type, job_id, access_token_reference_id, data };
@@ -96,7 +96,7 @@ describe('an event is sent to a registered endpoint', () => {
     expect(receiver.received.map((call) => call.headers['webhook-id'])).toStrictEqual([event.id, event.id]);
     expect(receiver.received.map((call) => call.headers['webhook-attempt'])).toStrictEqual(['1', '2']);
     expect(receiver.received[1]?.body).toBe(receiver.received[0]?.body);
-    expect(() => new Webhook(secret).verify(receiver.received[1]?.body ?? '', headersOf(receiver, 1))).not.toThrow();
+    expect(() => new Webhook(secret).verify(receiver.received[1]?.body ?? '', readHeaders(receiver, 1))).not.toThrow();
   });
 
   test('an event is sent again on a resend, also to an endpoint that was added later', async () => {

@@ -69,8 +69,8 @@ export interface Clinic {
 const opened_at = new Date('2026-03-10T15:00:05Z');
 
 /** Starts Larkspur with a fixed clock, by default on a seeded database of its own. */
-export async function openClinic(given?: FreshDatabase): Promise<Clinic> {
-  const database = given ?? (await seededLarkspur({ now: opened_at }));
+export async function openClinic(seeded?: FreshDatabase): Promise<Clinic> {
+  const database = seeded ?? (await seededLarkspur({ now: opened_at }));
   const clock = {
     at: opened_at,
     advance: (ms: number) => {

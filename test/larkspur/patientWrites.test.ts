@@ -111,8 +111,8 @@ test('rejects a duplicate patient, ignoring case, accents, apostrophes, hyphens 
     body: { errorCode: 'DUPLICATE_PATIENT', mrn },
   });
   for (const lastName of ['o\u2019van dupe', ' OVAN  dupe', "o'van", 'o\u2019vän-dupe', 'ova\u0308n dupe']) {
-    const found = await get(`/api/patients?${new URLSearchParams({ firstName: 'zoe\u0308 ', lastName })}`);
-    expect(found.rows, lastName).toMatchObject([{ mrn }]);
+    const response = await get(`/api/patients?${new URLSearchParams({ firstName: 'zoe\u0308 ', lastName })}`);
+    expect(response.rows, lastName).toMatchObject([{ mrn }]);
   }
   for (const lastName of ['ovandupe', 'dupe', '\u0308']) {
     expect((await get(`/api/patients?${new URLSearchParams({ lastName })}`)).total, lastName).toBe(0);

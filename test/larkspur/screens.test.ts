@@ -48,19 +48,19 @@ test('signs in with password and code, and sets an HttpOnly, SameSite=Strict coo
 
 test('sign-in errors are shown in an alert: password, code, lockout, expired session', async () => {
   const { username = '', password = '' } = clinic.larkspur.staff[0] ?? {};
-  const alertOf = ({ text }: { text: string }) => /role="alert">([^<]*)</.exec(text)?.[1];
+  const findAlert = ({ text }: { text: string }) => /role="alert">([^<]*)</.exec(text)?.[1];
   const wrong = await visit('/sign-in', { userName: '<b>"', password: 'wrong' });
-  expect([wrong.status, alertOf(wrong)]).toEqual([401, 'Incorrect user name or password.']);
+  expect([wrong.status, findAlert(wrong)]).toEqual([401, 'Incorrect user name or password.']);
   expect(wrong.text).toContain('value="&#60;b&#62;&#34;"');
   const challengeId = hidden((await visit('/sign-in', { userName: username, password })).text, 'challengeId');
-  expect(alertOf(await visit('/sign-in/code', { challengeId, code: '000' }))).toBe('Incorrect code.');
+  expect(findAlert(await visit('/sign-in/code', { challengeId, code: '000' }))).toBe('Incorrect code.');
   for (let n = 0; n < 3; n++) await visit('/sign-in/code', { challengeId, code: '000' });
-  expect(alertOf(await visit('/sign-in', { userName: username, password: 'wrong' }))).toContain('temporarily locked');
+  expect(findAlert(await visit('/sign-in', { userName: username, password: 'wrong' }))).toContain('temporarily locked');
   await clinic.control('POST', '/control/reset');
   await signIn();
   await clinic.control('POST', '/control/sessions/expire');
   expect((await visit('/patients')).headers.get('location')).toBe('/');
-  expect(alertOf(await visit('/'))).toContain('Your session has expired');
+  expect(findAlert(await visit('/'))).toContain('Your session has expired');
 });
 
 test('screens other than sign-in and codes redirect without a session', async () => {
@@ -76,8 +76,8 @@ test('searches patients by name or MRN, with paging', async () => {
   expect(all.text).toContain('200 patients');
   expect(all.text).toContain('Page 1 of 8');
   expect((await visit('/patients?page=8')).text).toContain('LK100200');
-  const found = await visit('/patients?q=ada%20testpatient');
-  expect(found.text).toContain('<a href="/patients/10001">Testpatient, Ada');
+  const page = await visit('/patients?q=ada%20testpatient');
+  expect(page.text).toContain('<a href="/patients/10001">Testpatient, Ada');
   expect((await visit('/patients?q=lk100007')).text).toContain('1 patient ');
   expect((await visit('/patients?q=%25')).text).toContain('0 patients');
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { signOutAccounts } from '../../src/product/accounts/signOutAccounts.ts';
-import { apiOf, expectApiError, expectSchema, newClient } from '../api/support.ts';
+import { apiAs, expectApiError, expectSchema, newClient } from '../api/support.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 import { expireAccount } from '../spec/support/expireAccount.ts';
@@ -28,14 +28,14 @@ let users = 0;
 const newUser = () => `account-tokens-${++users}`;
 
 type StoredAccount = { id: string; status: string; emr_user_id: string; emr_user_name: string };
-async function accountOf(user_id: string): Promise<StoredAccount> {
+async function readAccount(user_id: string): Promise<StoredAccount> {
   const [row] = await fixture.owner<StoredAccount[]>`
     SELECT id, status, emr_user_id, emr_user_name FROM accounts WHERE user_id = ${user_id}`;
   if (!row) throw new Error(`Nobody is called ${user_id}.`);
   return row;
 }
 
-const statusOf = async (access_token: string) =>
+const readStatus = async (access_token: string) =>
   (await fixture.api.call('GET', '/v1/staff', { headers: { access_token } })).status;
 
 const unlink = (access_token: string) => fixture.api.call('DELETE', '/v1/account', { headers: { access_token } });
@@ -63,24 +63,24 @@ describe('update mode', () => {
   test('stores who signed in, and rejects the sign-in of another EMR user with the name of the right one', async () => {
     const user_id = newUser();
     const access_token = await fixture.api.link({ user_id, staff: 3 });
-    const linked = await accountOf(user_id);
+    const linked = await readAccount(user_id);
     expect(linked.emr_user_id).not.toBe('');
     const link_token = await steps.linkToken({ user_id, org_id: fixture.sandbox.org_id, access_token });
     const before = await devices();
     const message = `This account belongs to ${linked.emr_user_name}. Sign in as that user, or link a new account.`;
     expectApiError(await steps.signIn(link_token, 4), 400, message);
-    expect(await accountOf(user_id)).toStrictEqual(linked);
+    expect(await readAccount(user_id)).toStrictEqual(linked);
     expect(await devices(), 'the session of the wrong user is ended').toBe(before);
     // The link token stays valid for the right user.
     expect((await steps.signIn(link_token, 3)).status).toBe(200);
-    expect(await accountOf(user_id)).toStrictEqual(linked);
-    expect(await statusOf(access_token)).toBe(200);
+    expect(await readAccount(user_id)).toStrictEqual(linked);
+    expect(await readStatus(access_token)).toBe(200);
   });
 
   test('keeps parked jobs parked until the right user has signed in', async () => {
     const user_id = newUser();
     const { access_token } = await expireAccount(fixture, user_id, 5);
-    const { id } = await accountOf(user_id);
+    const { id } = await readAccount(user_id);
     const parked = () => fixture.owner`SELECT id FROM jobs WHERE account_id = ${id} AND parked AND state = 'queued'`;
     await until('the fetch and the first sync to be parked', async () => {
       const at_work = await fixture.owner`
@@ -91,7 +91,7 @@ describe('update mode', () => {
     const link_token = await steps.linkToken({ user_id, org_id: fixture.sandbox.org_id, access_token });
     expect((await steps.signIn(link_token, 6)).body.code).toBe('emr_user_mismatch');
     expect(await parked()).toStrictEqual(waiting);
-    expect((await accountOf(user_id)).status).toBe('login_required');
+    expect((await readAccount(user_id)).status).toBe('login_required');
     expect((await steps.signIn(link_token, 5)).status).toBe(200);
     await until('the jobs to finish', async () => {
       const open = await fixture.owner`SELECT FROM jobs WHERE account_id = ${id} AND finished_at IS NULL`;
@@ -102,7 +102,7 @@ describe('update mode', () => {
   test('queues no further sync while one of the account is waiting, and one again after the account was unlinked', async () => {
     const user_id = newUser();
     const access_token = await fixture.api.link({ user_id, staff: 7 });
-    const { id } = await accountOf(user_id);
+    const { id } = await readAccount(user_id);
     const syncs = async (state: string) =>
       (await fixture.owner`SELECT FROM jobs WHERE account_id = ${id} AND type = 'sync' AND state = ${state}`).length;
     const untilSynced = () =>
@@ -143,7 +143,7 @@ describe('update mode', () => {
       event: 'patient.failed',
     });
     expect((await fixture.api.ledger()).filter(({ marker }) => marker.startsWith(patient_id))).toStrictEqual([]);
-    expect(await statusOf(access_token)).toBe(401);
+    expect(await readStatus(access_token)).toBe(401);
   });
 });
 
@@ -153,7 +153,7 @@ describe('DELETE /v1/account', () => {
     const before = await devices();
     const replaced = await fixture.api.link({ user_id, staff: 3 });
     const access_token = (await rotate(replaced)).body.access_token;
-    const { id } = await accountOf(user_id);
+    const { id } = await readAccount(user_id);
     const { job_id, response } = await withJobsPaused(fixture, async () => {
       const queued = await queuePatient(access_token);
       return { ...queued, response: await unlink(access_token) };
@@ -161,7 +161,7 @@ describe('DELETE /v1/account', () => {
     expectSchema('account.delete', response);
     expect(response.body.unfinished_jobs).toBeGreaterThanOrEqual(1);
     expect(await finishedJob(job_id)).toMatchObject({ state: 'failed', code: 'account_unlinked' });
-    expect([await statusOf(access_token), await statusOf(replaced)]).toStrictEqual([401, 401]);
+    expect([await readStatus(access_token), await readStatus(replaced)]).toStrictEqual([401, 401]);
     expectApiError(await unlink(access_token), 401, 'User not found.');
     expect(await devices()).toBe(before);
     expect(await fixture.owner`SELECT FROM data_keys WHERE owner_id = ${id}`, 'the data key').toHaveLength(0);
@@ -175,10 +175,10 @@ describe('DELETE /v1/account', () => {
     const { access_token } = await expireAccount(fixture, user_id, 7);
     const other = await newClient(fixture);
     expectApiError(await unlink(''), 401, 'Missing access_token header.');
-    const foreign = await apiOf(fixture, { ...other, access_token }).call('DELETE', '/v1/account');
+    const foreign = await apiAs(fixture, { ...other, access_token }).call('DELETE', '/v1/account');
     expectApiError(foreign, 401, 'User not found.');
     expect((await unlink(access_token)).status).toBe(200);
-    expect((await accountOf(user_id)).status).toBe('revoked');
+    expect((await readAccount(user_id)).status).toBe('revoked');
   });
 });
 
@@ -190,14 +190,14 @@ describe('POST /v1/account/rotate-token', () => {
     expectSchema('account.rotate-token', response);
     const { access_token } = response.body;
     expect(access_token).not.toBe(old);
-    expect([await statusOf(access_token), await statusOf(old)]).toStrictEqual([200, 200]);
-    const { id } = await accountOf(user_id);
+    expect([await readStatus(access_token), await readStatus(old)]).toStrictEqual([200, 200]);
+    const { id } = await readAccount(user_id);
     const [kept] = await fixture.owner`SELECT expires_at > now() + interval '1439 minutes' AS long,
       expires_at < now() + interval '1441 minutes' AS short FROM replaced_tokens WHERE account_id = ${id}`;
     expect(kept).toStrictEqual({ long: true, short: true });
     await fixture.owner`UPDATE replaced_tokens SET expires_at = now() WHERE account_id = ${id}`;
     fixture.ctx.lookups.clear();
-    expect([await statusOf(access_token), await statusOf(old)]).toStrictEqual([200, 401]);
+    expect([await readStatus(access_token), await readStatus(old)]).toStrictEqual([200, 401]);
   });
 
   test('a replaced token cannot get the new one, and an earlier one keeps its own 24 hours', async () => {
@@ -205,7 +205,7 @@ describe('POST /v1/account/rotate-token', () => {
     const second = (await rotate(first)).body.access_token;
     expect((await rotate(first)).body).toMatchObject({ code: 'access_token_replaced' });
     const third = (await rotate(second)).body.access_token;
-    expect([await statusOf(first), await statusOf(second), await statusOf(third)]).toStrictEqual([200, 200, 200]);
+    expect([await readStatus(first), await readStatus(second), await readStatus(third)]).toStrictEqual([200, 200, 200]);
   });
 
   test('a repeated request with the same Idempotency-Key gets the same token', async () => {

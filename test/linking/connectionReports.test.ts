@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { apiOf, expectSchema } from '../api/support.ts';
+import { apiAs, expectSchema } from '../api/support.ts';
 import type { Api } from '../harness/api.ts';
 import { redirectUri } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type LinkSteps, linkSteps } from './linkSteps.ts';
 
@@ -16,7 +16,7 @@ let operator: TestOperator;
 beforeAll(async () => {
   [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
   steps = linkSteps(fixture);
-  operator = await openOperator(fixture);
+  operator = await signInOperator(fixture);
   const redirect_uris = [await redirectUri(fixture, server.url)];
   server.register({ client_id: 'by-page', redirect_uris });
 });
@@ -34,10 +34,10 @@ const signIn = (link_token: string, credentials: Record<string, string>) =>
 async function link(body = {}): Promise<Api & { access_token: string }> {
   const { public_token } = (await signIn(await createLinkToken(body), bySecret())).body;
   const { token } = (await steps.exchange(public_token)).body;
-  return { ...apiOf(fixture, { ...fixture.sandbox, access_token: token }), access_token: token };
+  return { ...apiAs(fixture, { ...fixture.sandbox, access_token: token }), access_token: token };
 }
 
-async function reportOf(api: Api) {
+async function readReport(api: Api) {
   const response = await api.call('GET', '/v1/account/connection-report');
   expectSchema('account.connection-report', response);
   return response.body.data as { address: string; steps: Step[]; error_code: string | null };
@@ -54,7 +54,7 @@ async function listed(org_id?: string): Promise<Listed[]> {
 describe('a connection report', () => {
   test('the connection report of a linked account lists discovery, scopes and probes', async () => {
     const api = await link();
-    const report = await reportOf(api);
+    const report = await readReport(api);
     expect(report).toMatchObject({ address: server.url, error_code: null });
     expect(report.steps.slice(0, 3)).toMatchObject([
       { stage: 'discovery', request: 'GET [base]/metadata', status: 200, outcome: 'ok' },
@@ -72,7 +72,7 @@ describe('a connection report', () => {
 
   test('contains no secret, token or id of a patient', async () => {
     server.ledger.length = 0;
-    const text = JSON.stringify(await reportOf(await link()));
+    const text = JSON.stringify(await readReport(await link()));
     const [, token = ''] = /Bearer (\S+)/.exec(server.ledger.at(-1)?.headers.authorization ?? '') ?? [];
     expect(token).toMatch(/^at-/);
     const patients = await server.resources('Patient');
@@ -87,16 +87,16 @@ describe('a connection report', () => {
     const again = await createLinkToken({ ...person, access_token: api.access_token });
     server.faults.client_errors = 'described';
     expect((await signIn(again, { ...bySecret(), client_secret: 'x' })).status).toBe(400);
-    const failed = await reportOf(api);
+    const failed = await readReport(api);
     expect(failed.error_code).toBe('emr_secret_refused');
     expect(failed.steps.at(-1)).toMatchObject({ outcome: 'refused', status: 400 });
     expect(failed.steps.at(-1)?.note).toContain('invalid_request: Invalid secret');
     expect((await signIn(again, bySecret())).status).toBe(200);
-    expect((await reportOf(api)).error_code).toBeNull();
+    expect((await readReport(api)).error_code).toBeNull();
   });
 
   test('the connection report of an EMR without one is null', async () => {
-    expect(await reportOf(fixture.api)).toBeNull();
+    expect(await readReport(fixture.api)).toBeNull();
   });
 
   test('the connection report of a failed link is in the dashboard until the link succeeds', async () => {
@@ -104,9 +104,9 @@ describe('a connection report', () => {
     const token = await createLinkToken({ org_id });
     server.fail({ kind: 'error_503', path: 'smart-configuration' });
     expect((await signIn(token, bySecret())).status).toBe(503);
-    const [found] = await listed(org_id);
-    expect(found).toMatchObject({ account_id: null, error_code: 'emr_unavailable' });
-    const { report } = (await operator.get(`clients/{client}/connection-reports/${found?.id}`)).body;
+    const [listed_report] = await listed(org_id);
+    expect(listed_report).toMatchObject({ account_id: null, error_code: 'emr_unavailable' });
+    const { report } = (await operator.get(`clients/{client}/connection-reports/${listed_report?.id}`)).body;
     expect(report.error_message).toBe('The EMR responded with an error (503).');
     expect(report.report.steps.at(-1)).toMatchObject({ status: 503, outcome: 'failed' });
     expect((await signIn(token, bySecret())).status).toBe(200);
@@ -149,7 +149,7 @@ describe('a connection report', () => {
     ).toBe(200);
     const { public_token } = (await signIn(token, credentials)).body;
     const access_token = (await steps.exchange(public_token)).body.token;
-    const report = await reportOf(apiOf(fixture, { ...fixture.sandbox, access_token }));
+    const report = await readReport(apiAs(fixture, { ...fixture.sandbox, access_token }));
     const requests = report.steps.map(({ request }) => request);
     expect(requests.slice(0, 5)).toEqual([
       'GET [base]/metadata',

@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { emrAppsCommand } from '../../src/surfaces/cli/emrApps.ts';
-import { apiOf, expectApiError, newClient } from '../api/support.ts';
+import { apiAs, expectApiError, newClient } from '../api/support.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { newOperator, openOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
 import { type LinkSteps, linkSteps } from './linkSteps.ts';
@@ -17,7 +17,7 @@ let owner: TestOperator;
 beforeAll(async () => {
   [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
   steps = linkSteps(fixture);
-  owner = await openOperator(fixture);
+  owner = await signInOperator(fixture);
 });
 afterEach(async () => {
   server.reset();
@@ -46,24 +46,24 @@ async function linkByApp(body: Record<string, unknown> = {}): Promise<string> {
   return (await steps.exchange(linked.body.public_token)).body.token;
 }
 
-const sessionOf = (token: string) =>
+const readSession = (token: string) =>
   fixture.api.call('GET', '/link/v1/session', { headers: { access_token: null, 'link-token': token } });
 
 describe('an EMR app', () => {
   test('links an account without credentials, and Link asks for nothing', async () => {
     await addApp();
     const token = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
-    const { body } = await sessionOf(token);
+    const { body } = await readSession(token);
     expect(body).toMatchObject({ emr: 'Hillside Clinic', app: { logo: null }, way: 'client_secret' });
     expect(body.ways).toMatchObject([{ name: 'client_secret', fields: [], tells: null }]);
     expect(JSON.stringify(body)).not.toContain(server.clients.confidential.client_secret);
-    const api = apiOf(fixture, { access_token: await linkByApp() });
+    const api = apiAs(fixture, { access_token: await linkByApp() });
     expect((await api.call('GET', '/v1/settings')).body.data.emr_name).toBe('fhir');
   });
 
   test('is chosen by its hosts: an exact name before *., and *. stands for one label', async () => {
     const chosen = async (emr_instance_domain: string) =>
-      (await sessionOf(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain }))).body.emr;
+      (await readSession(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain }))).body.emr;
     await addApp({ name: 'Vendor', hosts: ['*.vendor.example', 'vendor.example:8443'] });
     await addApp({ name: 'Clinic', hosts: ['clinic.vendor.example'], credentials: { ...by_secret(), client_id: 'b' } });
     expect(await chosen('https://clinic.vendor.example/r4')).toBe('Clinic');
@@ -84,7 +84,7 @@ describe('an EMR app', () => {
     const headers = { access_token: null };
     const created = await fixture.api.call('POST', '/link/token/create', { body, headers });
     expect(created.status, JSON.stringify(created.body)).toBe(200);
-    expect((await sessionOf(created.body.token)).body.emr_host).toBe(new URL(server.url).host);
+    expect((await readSession(created.body.token)).body.emr_host).toBe(new URL(server.url).host);
     const elsewhere = { ...body, emr_name: 'fhir', emr_instance_domain: 'https://fhir.example.org/r4' };
     const mismatched = await fixture.api.call('POST', '/link/token/create', { body: elsewhere, headers });
     expectApiError(mismatched, 400, 'emr_app_id belongs to a different EMR than this organization.', 'emr_app_id');
@@ -113,7 +113,7 @@ describe('an EMR app', () => {
     const registered = (client_secret: string) => ({ client_id: 'rotating', client_secret });
     server.register(registered('first-synthetic-secret'));
     const id = await addApp({ credentials: { way: 'client_secret', ...registered('first-synthetic-secret') } });
-    const api = apiOf(fixture, { access_token: await linkByApp({ user_id: 'rotating', org_id: 'rotating' }) });
+    const api = apiAs(fixture, { access_token: await linkByApp({ user_id: 'rotating', org_id: 'rotating' }) });
     await api.sync();
     server.register(registered('second-synthetic-secret'));
     server.expireTokens('all');
@@ -133,7 +133,7 @@ describe('an EMR app', () => {
     server.register({ client_id: 'later-app', client_secret: 'synthetic-secret' });
     await addApp({ credentials: { way: 'client_secret', client_id: 'later-app', client_secret: 'synthetic-secret' } });
     const again = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, ...who, access_token });
-    expect((await sessionOf(again)).body.app).toBeNull();
+    expect((await readSession(again)).body.app).toBeNull();
     const relinked = await steps.signIn(again, 0, { credentials: {}, one_time_code: undefined });
     expect(relinked.status, JSON.stringify(relinked.body)).toBe(200);
   });
@@ -149,14 +149,14 @@ describe('an EMR app', () => {
       authorization_endpoint: 'same_host',
     });
     const before = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
-    expect((await sessionOf(before)).body.app).toBeNull();
+    expect((await readSession(before)).body.app).toBeNull();
     const named = { user_id: 'u', org_id: 'unregistered', emr_instance_domain: server.url, emr_app_id: id };
     const headers = { access_token: null };
     const refused = await fixture.api.call('POST', '/link/token/create', { body: named, headers });
     expect([refused.status, refused.body.code]).toEqual([409, 'emr_app_unregistered']);
     expect((await owner.patch(`${path}/${id}`, { credentials: { client_id: 'issued' } })).status).toBe(200);
     const after = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url });
-    expect((await sessionOf(after)).body.ways).toMatchObject([{ name: 'authorization_code', fields: [] }]);
+    expect((await readSession(after)).body.ways).toMatchObject([{ name: 'authorization_code', fields: [] }]);
   });
 
   test('names the host of the sign-in page, which its owner pinned', async () => {
@@ -164,9 +164,9 @@ describe('an EMR app', () => {
     const hosts = ['emr.example.org'];
     await addApp({ hosts, authorization_endpoint, credentials: { way: 'authorization_code', client_id: 'x' } });
     const domain = 'https://emr.example.org/hospital/r4';
-    const with_app = await sessionOf(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: domain }));
+    const with_app = await readSession(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: domain }));
     expect(with_app.body.ways).toMatchObject([{ sign_in_host: 'login.vendor.example' }]);
-    const without = await sessionOf(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url }));
+    const without = await readSession(await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url }));
     const { host } = new URL(server.url);
     expect(without.body.ways.map((way: { sign_in_host: string }) => way.sign_in_host)).toEqual([host, host, host]);
   });
@@ -331,11 +331,11 @@ describe('configuring EMR apps', () => {
     const file = join(fixture.env.DATA_DIR ?? '', 'app.json');
     await writeFile(file, JSON.stringify(by_secret()));
     const client = fixture.sandbox.client_id;
-    const given = { client, name: 'Hillside', emr: 'fhir', 'credentials-file': file };
-    const added = await command('add', { ...given, host: ['emr.example.org', '*.vendor.example'] });
+    const options = { client, name: 'Hillside', emr: 'fhir', 'credentials-file': file };
+    const added = await command('add', { ...options, host: ['emr.example.org', '*.vendor.example'] });
     const [, id = ''] = /^emr_app_id (\w{32})$/m.exec(added) ?? [];
     expect(await command('list', { client })).toContain(`${id}  Hillside  fhir  emr.example.org,*.vendor.example`);
-    await expect(command('add', given)).rejects.toThrow('hosts must list at least one host');
+    await expect(command('add', options)).rejects.toThrow('hosts must list at least one host');
     await expect(command('remove', { client, app: 'x' })).rejects.toThrow('--app must be the ID of an EMR app');
     await expect(command('add', { client, name: 'Hillside', emr: 'fhir' })).rejects.toThrow('--credentials-file');
     await expect(command('list', { client: 'x' })).rejects.toThrow('--client must be');

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { fhir } from '../../src/emr/fhir/fhir.ts';
-import { apiOf, expectApiError, expectSchema } from '../api/support.ts';
+import { apiAs, expectApiError, expectSchema } from '../api/support.ts';
 import { statedTypes } from '../connectors/fhir/fixture.ts';
 import type { Api } from '../harness/api.ts';
 import { redirectUri, sandboxKeySet } from '../harness/fhir/registrations.ts';
@@ -33,7 +33,7 @@ async function link(credentials: Record<string, string>, body = {}): Promise<Api
   const response = await signIn(await createLinkToken(body), credentials);
   expect(response.status, JSON.stringify(response.body)).toBe(200);
   const { token } = (await steps.exchange(response.body.public_token)).body;
-  return { ...apiOf(fixture, { ...fixture.sandbox, access_token: token }), access_token: token };
+  return { ...apiAs(fixture, { ...fixture.sandbox, access_token: token }), access_token: token };
 }
 
 describe('a FHIR server is linked', () => {
@@ -225,13 +225,13 @@ describe('the capabilities of a server', () => {
 
   test('keep the time zone of the practice if another account cannot read locations', async () => {
     const org_id = 'one-time-zone';
-    const zoneOf = async (api: Api) => (await api.call('GET', '/v1/settings')).body.data.timezone;
+    const readZone = async (api: Api) => (await api.call('GET', '/v1/settings')).body.data.timezone;
     const first = await link(bearerCredentials(), { user_id: 'reads-locations', org_id });
-    expect(await zoneOf(first)).toMatch(/^America/);
-    const zone = await zoneOf(first);
+    expect(await readZone(first)).toMatch(/^America/);
+    const zone = await readZone(first);
     server.faults.withheld = { Location: 'all' };
     const second = await link(bearerCredentials(), { user_id: 'reads-no-locations', org_id });
-    expect([await zoneOf(first), await zoneOf(second)]).toEqual([zone, zone]);
+    expect([await readZone(first), await readZone(second)]).toEqual([zone, zone]);
   });
 
   test('do not include what is restricted to Larkspur', async () => {
@@ -303,7 +303,7 @@ describe('a sign-in on the EMR’s page', () => {
     await finish(await signInOnPage(url), window);
     const response = await asLink('POST', 'sign-in', link_token, { credentials: { way: 'authorization_code' } });
     const { token } = (await steps.exchange(response.body.public_token)).body;
-    const api = apiOf(fixture, { ...fixture.sandbox, access_token: token });
+    const api = apiAs(fixture, { ...fixture.sandbox, access_token: token });
     await api.sync();
     for (const broken of [false, true]) {
       server.expireTokens('access');

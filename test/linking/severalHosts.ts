@@ -6,7 +6,7 @@ import { createOutbound } from '../../src/platform/security/outbound.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { openOperator, type TestOperator } from '../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type LinkSteps, linkSteps } from './linkSteps.ts';
 
@@ -46,7 +46,7 @@ export async function startSeveralHosts(): Promise<SeveralHosts> {
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
   });
   fixture.ctx.emr_outbound = mapped;
-  const owner = await openOperator(fixture);
+  const owner = await signInOperator(fixture);
   const steps = linkSteps(fixture);
   const asLink = (path: string, link_token: string, body: object) => {
     const headers = { access_token: null, client_id: null, client_secret: null, 'link-token': link_token };

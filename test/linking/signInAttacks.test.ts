@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { findProblems } from '../../src/product/alerts/conditions.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
-import { apiOf, newClient, type OtherClient } from '../api/support.ts';
+import { apiAs, newClient, type OtherClient } from '../api/support.ts';
 import { appFor, redirectUri, sandboxKeySet } from '../harness/fhir/registrations.ts';
 import type { FhirServer } from '../harness/fhir/startFhirServer.ts';
 import { until } from '../journeys/support.ts';
@@ -35,7 +35,7 @@ async function linkByApp(server: FhirServer, who: { user_id: string; org_id: str
   const linked = await hosts.signIn(await hosts.linkToken(mine, server, who));
   expect(linked.status, JSON.stringify(linked.body)).toBe(200);
   const access_token: string = (await hosts.steps.exchange(linked.body.public_token)).body.token;
-  return { ...apiOf(hosts.fixture, { access_token }), access_token };
+  return { ...apiAs(hosts.fixture, { access_token }), access_token };
 }
 
 describe('a signing key', () => {
@@ -110,7 +110,7 @@ describe('a signing key', () => {
     const first = await steps.signIn(await hosts.linkToken(mine, meadow, who), 0, { credentials });
     expect(first.status, JSON.stringify(first.body)).toBe(200);
     const access_token = (await steps.exchange(first.body.public_token)).body.token;
-    const api = apiOf(fixture, { access_token });
+    const api = apiAs(fixture, { access_token });
     await api.sync();
     // As in production: only there such accounts stem from earlier versions.
     const { config } = fixture.ctx;
@@ -139,14 +139,14 @@ describe('a signing key', () => {
 
 describe('a sign-in page', () => {
   const typed = { way: 'authorization_code', client_id: 'by-page' };
-  const callbackOf = (url: string) => new URL(new URL(url).searchParams.get('redirect_uri') ?? '');
+  const readCallback = (url: string) => new URL(new URL(url).searchParams.get('redirect_uri') ?? '');
 
   async function started(server: FhirServer) {
     const link_token = await hosts.linkToken(mine, server);
     const response = await hosts.startPage(link_token, typed);
     expect(response.status, JSON.stringify(response.body)).toBe(200);
     const { url, window } = response.body as { url: string; window: string };
-    server.register({ client_id: 'by-page', redirect_uris: [callbackOf(url).href] });
+    server.register({ client_id: 'by-page', redirect_uris: [readCallback(url).href] });
     return { link_token, url, window };
   }
 
@@ -169,7 +169,7 @@ describe('a sign-in page', () => {
     // The hostile page sends the person on to the honest one, with the state of this sign-in.
     const honest = new URL(`${meadow.issuer}/authorize?${new URL(url).searchParams}`);
     honest.searchParams.set('aud', meadow.url);
-    meadow.register({ client_id: 'by-page', redirect_uris: [callbackOf(url).href] });
+    meadow.register({ client_id: 'by-page', redirect_uris: [readCallback(url).href] });
     const returned = await allowOn(meadow, honest);
     expect(returned?.searchParams.get('code')).toBeTruthy();
     if (!returned) throw new Error('not returned');
@@ -183,9 +183,9 @@ describe('a sign-in page', () => {
   test('the sign-in page of one EMR cannot answer at the redirect URI of another', async () => {
     const { meadow, hostile } = hosts;
     const [at_meadow, at_hostile] = [await started(meadow), await started(hostile)];
-    const [one, other] = [callbackOf(at_meadow.url), callbackOf(at_hostile.url)];
+    const [one, other] = [readCallback(at_meadow.url), readCallback(at_hostile.url)];
     expect(one.pathname).not.toBe(other.pathname);
-    expect(callbackOf((await started(meadow)).url).pathname).toBe(one.pathname);
+    expect(readCallback((await started(meadow)).url).pathname).toBe(one.pathname);
     const honest = new URL(`${meadow.issuer}/authorize?${new URL(at_hostile.url).searchParams}`);
     honest.searchParams.set('aud', meadow.url);
     honest.searchParams.set('redirect_uri', one.href);
@@ -229,11 +229,11 @@ async function signInOnPage(link_token: string, entered: Record<string, string> 
   const started = await hosts.startPage(link_token, entered);
   if (started.status !== 200) return started;
   const { url, window } = started.body;
-  const asked = [hosts.meadow, hosts.larch, hosts.hostile].find((each) => url.startsWith(each.issuer));
+  const server = [hosts.meadow, hosts.larch, hosts.hostile].find((each) => url.startsWith(each.issuer));
   const at = new URL(url);
   // An authorization server for several FHIR servers: the one of the tests checks that the token is for its own.
-  at.searchParams.set('aud', asked?.url ?? '');
-  const returned = asked && (await allowOn(asked, at));
+  at.searchParams.set('aud', server?.url ?? '');
+  const returned = server && (await allowOn(server, at));
   if (!returned) throw new Error('The page did not return.');
   const finished = await hosts.finishPage(returned, window);
   return finished.status === 200 ? hosts.signIn(link_token, { way: 'authorization_code' }) : finished;
@@ -261,7 +261,7 @@ async function linkOnPage(server: FhirServer, body: object, entered: Record<stri
 }
 
 /** What a server names after it has moved to the authorization server of another one. */
-function nameEndpointsOf(server: FhirServer, { issuer }: FhirServer) {
+function publishEndpoints(server: FhirServer, { issuer }: FhirServer) {
   const endpoints = { token_endpoint: `${issuer}/token`, authorization_endpoint: `${issuer}/authorize` };
   Object.assign(server.published, { ...endpoints, issuer: undefined });
   return endpoints;
@@ -276,7 +276,7 @@ describe('a stored secret', () => {
     await registerPage(meadow, { client_id: 'entered', client_secret: 'secret-that-a-person-entered' });
     const entered = { way, client_id: 'entered', app_secret: 'secret-that-a-person-entered' };
     const access_token = await linkOnPage(meadow, who, entered);
-    const endpoints = nameEndpointsOf(meadow, larch);
+    const endpoints = publishEndpoints(meadow, larch);
     const emr_app_id = await hosts.addApp(mine, meadow, { way, client_id: 'public-app' }, endpoints);
     await registerPage(larch, { client_id: 'public-app' }, emr_app_id);
     const before = tokenRequests(larch);
@@ -302,11 +302,11 @@ describe('a stored secret', () => {
     const sent_before = foreignBytes(meadow, [], ['secret-that-was-removed']).length;
     await registerPage(meadow, { client_id }, id);
     meadow.expireTokens('access');
-    await apiOf(hosts.fixture, { access_token }).sync();
+    await apiAs(hosts.fixture, { access_token }).sync();
     await linkOnPage(meadow, { ...who, access_token });
     expect(foreignBytes(meadow, [], ['secret-that-was-removed'])).toHaveLength(sent_before);
     await registerPage(larch, { client_id }, id);
-    await change(nameEndpointsOf(meadow, larch));
+    await change(publishEndpoints(meadow, larch));
     const before = tokenRequests(larch);
     await signInOnPage(await hosts.linkToken(mine, meadow, { ...who, access_token }));
     expect(tokenRequests(larch)).toBe(before + 1);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
+import { createMetrics } from '../../src/platform/telemetry/metrics.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -13,7 +13,7 @@ const dashboard: string = JSON.parse(read('deploy/grafana/chartwire.json'))
 
 /** The series at /metrics and their labels. */
 async function readCatalogue(): Promise<Map<string, string[]>> {
-  const { registry } = openMetrics();
+  const { registry } = createMetrics();
   const series = new Map<string, string[]>();
   for (const metric of await registry.getMetricsAsJSON()) {
     // Not declared by prom-client.
@@ -37,10 +37,12 @@ describe.each([
     const used = [...text.matchAll(/\b((?:chartwire|process|nodejs)_\w+)(?:\{([^}]*)\})?/g)];
     expect(used.length).toBeGreaterThan(15);
     const unknown = used.flatMap(([, name = '', selector = '']) => {
-      const known = catalogue.get(name);
-      if (!known) return [name];
+      const metric = catalogue.get(name);
+      if (!metric) return [name];
       const labels = [...selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g)].map(([, label = '']) => label);
-      return labels.filter((label) => ![...known, ...target_labels].includes(label)).map((label) => `${name}.${label}`);
+      return labels
+        .filter((label) => ![...metric, ...target_labels].includes(label))
+        .map((label) => `${name}.${label}`);
     });
     expect(unknown).toStrictEqual([]);
   });
@@ -52,7 +54,7 @@ test('every metric of ours is part of an alert or of the dashboard', async () =>
 });
 
 test('promtool, where it is installed, finds no fault in the names and help texts of our metrics', async () => {
-  const input = await openMetrics().registry.metrics();
+  const input = await createMetrics().registry.metrics();
   const { error, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' });
   if (error) return expect(error).toMatchObject({ code: 'ENOENT' });
   // Those of prom-client itself have names that promtool would not choose.

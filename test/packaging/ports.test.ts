@@ -61,8 +61,8 @@ test('a port in use is reported before anything is installed or built', async ()
 });
 
 test('checks the default ports of the settings', async () => {
-  const { portsOf } = await import(new URL('../../scripts/ports.mjs', import.meta.url).href);
-  for (const [name, standard] of portsOf({}, 'all')) {
+  const { listPorts } = await import(new URL('../../scripts/ports.mjs', import.meta.url).href);
+  for (const [name, standard] of listPorts({}, 'all')) {
     expect(settings[name as 'PORT' | 'LARKSPUR_PORT'].default).toBe(String(standard));
   }
 });

@@ -13,14 +13,14 @@ test('the program without the sandbox loads no code of Larkspur', () => {
 });
 
 /** A chunk and those that it loads with itself. Chunks that it loads on demand are imported by a call. */
-function reachable(chunk: string, known = new Set<string>()): Set<string> {
-  if (known.has(chunk)) return known;
-  known.add(chunk);
+function reachable(chunk: string, visited = new Set<string>()): Set<string> {
+  if (visited.has(chunk)) return visited;
+  visited.add(chunk);
   const code = readFileSync(join(bundle, chunk), 'utf8');
   for (const [, target = ''] of code.matchAll(/^(?:import|export)\b[^;'"]*["'](\.[^"']+)["'];/gm)) {
-    reachable(join(dirname(chunk), target), known);
+    reachable(join(dirname(chunk), target), visited);
   }
-  return known;
+  return visited;
 }
 
 function chunkWith(source: string): string {

@@ -136,8 +136,11 @@ test('the bill of materials lists what runs in production: its packages and thos
   expect(names).toEqual(expect.arrayContaining(['react', '@mantine/core', 'recharts']));
   // The libraries in the package of the embedded database, which a scanner would not find otherwise.
   for (const name of ['node', 'postgresql', 'openssl', 'zlib', 'icu']) {
-    const found = bill.components.find((each: { name: string }) => each.name === name);
-    expect(found, name).toMatchObject({ version: expect.stringMatching(/^\d/), purl: expect.stringContaining(name) });
+    const component = bill.components.find((each: { name: string }) => each.name === name);
+    expect(component, name).toMatchObject({
+      version: expect.stringMatching(/^\d/),
+      purl: expect.stringContaining(name),
+    });
   }
   for (const tool of ['vitest', 'typescript', '@biomejs/biome', 'playwright-core']) expect(names).not.toContain(tool);
 });

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
-import { openApi } from '../harness/api.ts';
+import { createApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startProcess } from '../harness/sandbox.ts';
 
@@ -21,7 +21,7 @@ test(
     const settings = { DATA_DIR: data_dir, LEASE_SECONDS: '3', RATE_LIMIT: '10000', RATE_BURST: '10000' };
     const service = await startProcess('all', { ...ports, ...settings, LOG_LEVEL: 'silent' });
     const sandbox: Sandbox = JSON.parse(await readFile(join(data_dir, 'sandbox.json'), 'utf8'));
-    const api = openApi(sandbox);
+    const api = createApi(sandbox);
     const accepted: number[] = [];
     const statuses = new Set<number>();
     let stop = false;

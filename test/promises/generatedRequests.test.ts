@@ -4,7 +4,7 @@ import { Value } from 'typebox/value';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import type { Operation, Schema } from '../../src/http/openapi/document.ts';
-import { openApi } from '../../src/http/openapi/openApi.ts';
+import { composeOpenApi } from '../../src/http/openapi/openApi.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -20,7 +20,7 @@ type Request = {
   body: Record<string, unknown> | undefined;
 };
 
-const document = dereference(openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' }));
+const document = dereference(composeOpenApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' }));
 /** They replace or revoke the access token, so they come last. */
 const last = ['account.rotate-token', 'account.delete'];
 const ordered = [...endpoints].sort((a, b) => last.indexOf(a.id) - last.indexOf(b.id));
@@ -40,7 +40,7 @@ describe('promise 23: requests generated from the OpenAPI document get documente
   test.each(operations)(
     '%s',
     async (_id, { method, path, operation }) => {
-      const valid = requestOf(operation);
+      const valid = anyRequest(operation);
       const send = async (request: Request) => {
         const { status, body, headers } = await call(fixture, method, path, request);
         expect(Object.keys(operation.responses)).toContain(String(status));
@@ -77,7 +77,7 @@ async function call({ sandbox }: TestSandbox, method: string, path: string, requ
  * A request that the document allows. Most values are its examples, and some bodies are the whole example, so that many
  * requests name real records and are accepted.
  */
-function requestOf(operation: Operation): fc.Arbitrary<Request> {
+function anyRequest(operation: Operation): fc.Arbitrary<Request> {
   const parameters = (place: 'path' | 'query') => {
     const own = operation.parameters.filter((each) => each.in === place);
     const values = own.map((each) => [each.name, anyValue(each.schema, each.example).map(String)] as const);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { openApi } from '../harness/api.ts';
+import { createApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
 
@@ -18,7 +18,7 @@ test(
     let api_process = await installation.start('api');
     // The sandbox was seeded with another port.
     const { sandbox } = await installation.read();
-    const api = openApi({ ...sandbox, base_url: `http://127.0.0.1:${env.PORT}` });
+    const api = createApi({ ...sandbox, base_url: `http://127.0.0.1:${env.PORT}` });
     const job_ids: number[] = [];
 
     const send = async (n: number) => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
-import { openApi } from '../harness/api.ts';
+import { createApi } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
 import { startReadinessProxy } from './readinessProxy.ts';
@@ -34,7 +34,7 @@ test(
     const isUsed = (port: string) => proxy.uses(`http://127.0.0.1:${port}`);
     await expect.poll(() => ports.every(isUsed), poll).toBe(true);
 
-    const api = openApi({ ...sandbox, base_url: proxy.url });
+    const api = createApi({ ...sandbox, base_url: proxy.url });
     const accepted: number[] = [];
     const statuses: number[] = [];
     let stopped = false;

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Credentials, Grant } from '../../src/emr/connector.ts';
 import { bindings, getAccount } from '../../src/product/accounts/accounts.ts';
-import { openAccount } from '../../src/product/accounts/openAccount.ts';
+import { connectAccount } from '../../src/product/accounts/connectAccount.ts';
 import { linkFhir } from '../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
@@ -37,7 +37,7 @@ test(
     const job_ids: number[] = [];
     for (let n = 0; n < expiries; n++) {
       server.expireTokens('access');
-      const request = openAccount(fixture.ctx, account, AbortSignal.timeout(60_000)).then((opened) =>
+      const request = connectAccount(fixture.ctx, account, AbortSignal.timeout(60_000)).then((opened) =>
         opened.sampleIdentifiers(),
       );
       const accepted = await Promise.all(

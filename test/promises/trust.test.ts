@@ -79,15 +79,15 @@ async function attempt(way: Way, client: TestClient, server: FhirServer, entered
   const started = await hosts.startPage(link_token, entered);
   if (started.status !== 200) return started;
   const { url, window } = started.body;
-  const asked = [hosts.meadow, hosts.larch, hosts.hostile].find((each) => url.startsWith(each.issuer));
-  const returned = asked && (await allowOn(asked, url));
+  const page_server = [hosts.meadow, hosts.larch, hosts.hostile].find((each) => url.startsWith(each.issuer));
+  const returned = page_server && (await allowOn(page_server, url));
   if (!returned) throw new Error('The page did not return.');
   const finished = await hosts.finishPage(returned, window);
   return finished.status === 200 ? hosts.signIn(link_token, { way: way.way }) : finished;
 }
 
 /** Requests to the authorization server, and what it issued. Syncs of linked accounts go on meanwhile. */
-const contactsOf = ({ ledger, issued }: FhirServer) => ({
+const countContacts = ({ ledger, issued }: FhirServer) => ({
   requests: ledger.filter(({ path }) => path.startsWith('/auth/')).length,
   issued: issued.length,
 });
@@ -115,14 +115,14 @@ test.each(ways)(
         expect([linked.status, linked.body.code], JSON.stringify(linked.body)).toEqual([200, undefined]);
         for (const [name, disguise] of Object.entries(disguises)) {
           Object.assign(hostile.published, disguise(honest));
-          const before = contactsOf(honest);
+          const before = countContacts(honest);
           const result = await attempt(way, client, hostile, entered.get(hostile) ?? {});
           // A token that a person enters needs no endpoint. A page is not used by the others.
           const harmless =
             way.way === 'bearer_token' || (name === 'its sign-in page' && way.way !== 'authorization_code');
           expect(result.status, `${name}: ${JSON.stringify(result.body)}`).toBe(harmless ? 200 : 400);
           // The honest server is not even asked, so that nothing of the hostile one reaches it either.
-          expect(contactsOf(honest), name).toEqual(before);
+          expect(countContacts(honest), name).toEqual(before);
           hostile.reset();
         }
       }

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { openApi } from '../harness/api.ts';
-import { pdfOf } from '../harness/documents.ts';
+import { createApi } from '../harness/api.ts';
+import { createPdf } from '../harness/documents.ts';
 import { figure } from '../harness/figure.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
@@ -18,7 +18,7 @@ test('memory stays bounded while many documents of 5 MB arrive at once, and each
   const { sandbox } = await installation.read();
   const base_url = `http://127.0.0.1:${installation.env.PORT}`;
   const fixture = { sandbox: { ...sandbox, base_url } };
-  const document = pdfOf(document_max);
+  const document = createPdf(document_max);
   expect((await sendDocument(fixture, {}, document)).status).toBe(200);
   await writeFile(`/proc/${service.child.pid}/clear_refs`, '5');
   const before_mb = await peakMb(service);
@@ -31,7 +31,7 @@ test('memory stays bounded while many documents of 5 MB arrive at once, and each
 
   const jobs = await installation.owner`SELECT FROM jobs WHERE type = 'document.upload'`;
   expect(jobs).toHaveLength(responses.length - rejected.length + 1);
-  expect((await openApi(fixture.sandbox).call('GET', '/healthz')).status).toBe(200);
+  expect((await createApi(fixture.sandbox).call('GET', '/healthz')).status).toBe(200);
 });
 
 /** Too many at once; the client sends the document again. */

@@ -70,12 +70,12 @@ test('goes through all pages of a list, or one page', async () => {
 
 test('goes through all pages of a search, whose filters are in the body', async () => {
   const filters = { last_name: 'a', page_size: 10 };
-  const found: string[] = [];
-  for await (const { id } of client.patients.search(filters)) found.push(id);
+  const searched: string[] = [];
+  for await (const { id } of client.patients.search(filters)) searched.push(id);
   const listed: string[] = [];
   for await (const { id } of client.patients.list(filters)) listed.push(id);
   expect(listed.length).toBeGreaterThan(20);
-  expect(found).toStrictEqual(listed);
+  expect(searched).toStrictEqual(listed);
 });
 
 test('goes through a list with a cursor', async () => {

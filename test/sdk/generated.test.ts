@@ -5,11 +5,11 @@ import { promisify } from 'node:util';
 import { expect, inject, test } from 'vitest';
 import { pythonModule } from '../../scripts/sdk/python.ts';
 import { typescriptTypes } from '../../scripts/sdk/typescript.ts';
-import { openApi } from '../../src/http/openapi/openApi.ts';
+import { composeOpenApi } from '../../src/http/openapi/openApi.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 
 const run = promisify(execFile);
-const document = openApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
+const document = composeOpenApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
 const python = pythonModule(document, await readFile('scripts/sdk/runtime.py', 'utf8'));
 const has_python = await run('python3', ['--version']).then(
   () => true,

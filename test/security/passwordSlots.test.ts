@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openPasswordSlots } from '../../src/platform/security/passwords.ts';
+import { createPasswordSlots } from '../../src/platform/security/passwords.ts';
 
 /** Starts work that ends when `finish` is called. */
 function startWork() {
@@ -11,7 +11,7 @@ function startWork() {
 }
 
 test('password checks run two at a time, known browsers first, and those over the queue get 503', async () => {
-  const slots = openPasswordSlots({ parallel: 2, waiting_max: 2 });
+  const slots = createPasswordSlots({ parallel: 2, waiting_max: 2 });
   const started: string[] = [];
   const works = new Map<string, ReturnType<typeof startWork>>();
   const run = (caller: 'known' | 'unknown', name: string) => {
@@ -48,7 +48,7 @@ test('password checks run two at a time, known browsers first, and those over th
 });
 
 test('a check that fails frees its slot', async () => {
-  const slots = openPasswordSlots({ parallel: 1, waiting_max: 0 });
+  const slots = createPasswordSlots({ parallel: 1, waiting_max: 0 });
   await expect(slots.run('known', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
   expect(await slots.run('unknown', async () => 'next')).toBe('next');
 });

@@ -12,7 +12,7 @@ const stream = (dictionary: string, content: string | Buffer) =>
   `<< ${dictionary} >>\nstream\n${Buffer.from(content).toString('latin1')}\nendstream`;
 const packed = (dictionary: string, content: string) =>
   stream(`${dictionary} /Filter /FlateDecode`, deflateSync(Buffer.from(content, 'latin1')));
-const risksOf = async (content: Buffer, bytes_max?: number) => [...(await findPdfRisks(content, bytes_max))];
+const listRisks = async (content: Buffer, bytes_max?: number) => [...(await findPdfRisks(content, bytes_max))];
 const attached = (name: string, content: string | Buffer, dictionary = '') =>
   pdf(
     `<< /Type /Filespec /F ${name} /EF << /F 2 0 R >> >>`,
@@ -32,7 +32,7 @@ test.each<[string, Buffer]>([
   ['the second object stream', pdf(packed('/Type /ObjStm', '<< /A 1 >>'), packed('/Type /ObjStm', action))],
   ['an XFA form', pdf('<< /XFA 2 0 R >>', packed('', '<xdp:xdp><script contentType="application/x-javascript">'))],
 ])('finds a script in %s', async (_case, content) => {
-  expect(await risksOf(content)).toStrictEqual(['script']);
+  expect(await listRisks(content)).toStrictEqual(['script']);
 });
 
 test.each<[string, Buffer]>([
@@ -43,7 +43,7 @@ test.each<[string, Buffer]>([
   ['an object stream that is not what it says', pdf(stream('/Type /ObjStm /Filter /FlateDecode', 'no zlib'))],
   ['an object stream whose data does not follow', pdf(`<< /Type /ObjStm ${' '.repeat(3000)} >>\nstream\n`)],
 ])('says that it cannot look into %s', async (_case, content) => {
-  expect(await risksOf(content)).toStrictEqual(['unknown']);
+  expect(await listRisks(content)).toStrictEqual(['unknown']);
 });
 
 test.each<[string, Buffer]>([
@@ -63,21 +63,21 @@ test.each<[string, Buffer]>([
   ['four attached PDFs', Buffer.concat([1, 2, 3, 4].map(() => attached('(scan.pdf)', documents.pdf)))],
   ['a picture in a file with an attachment', pdf('<< /EF 2 0 R >>', stream('/Filter /DCTDecode', 'MZ'))],
 ])('accepts %s', async (_case, content) => {
-  expect(await risksOf(content)).toStrictEqual([]);
+  expect(await listRisks(content)).toStrictEqual([]);
 });
 
 test('gives up on a file with more streams than its size allows', async () => {
   const nested = Buffer.from(`%PDF-1.7 /EF ${'stream\n'.repeat(9_000)}${' '.repeat(500_000)}endstream`);
   const start = process.cpuUsage();
-  expect(await risksOf(nested)).toStrictEqual(['unknown']);
+  expect(await listRisks(nested)).toStrictEqual(['unknown']);
   // Without a limit it takes minutes.
   expect(process.cpuUsage(start).user / 1e6).toBeLessThan(20);
 });
 
 test('does not look into streams that expand beyond the limit', async () => {
   const objects = pdf(packed('/Type /ObjStm', ' '.repeat(600)), packed('/Type /ObjStm', ' '.repeat(600)));
-  expect(await risksOf(objects, 1300)).toStrictEqual([]);
-  expect(await risksOf(objects, 1100)).toStrictEqual(['unknown']);
+  expect(await listRisks(objects, 1300)).toStrictEqual([]);
+  expect(await listRisks(objects, 1100)).toStrictEqual(['unknown']);
 });
 
 test.each<[PdfRisk, string, Buffer]>([
@@ -110,5 +110,5 @@ test.each<[PdfRisk, string, Buffer]>([
   ['unknown', 'has an attachment with another encoding', pdf('<< /EF 2 0 R >>', stream('/Filter /ASCII85Decode', 'x'))],
   ['unknown', 'is encrypted and has attachments', pdf('<< /Encrypt 9 0 R >>', '<< /EmbeddedFiles 3 0 R >>')],
 ])('finds the risk “%s” in a file that %s', async (risk, _case, content) => {
-  expect(await risksOf(content)).toStrictEqual([risk]);
+  expect(await listRisks(content)).toStrictEqual([risk]);
 });

@@ -11,10 +11,10 @@ import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { connect, type Database, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
-import { type Keys, openKeys, rotation_steps } from '../../src/platform/security/keys.ts';
+import { type Keys, loadKeys, rotation_steps } from '../../src/platform/security/keys.ts';
 import { clientKeys } from '../../src/platform/security/signingKeys.ts';
 import { recordRotation } from '../../src/product/audit/openAudit.ts';
-import { freshDatabase, template, urlOf } from '../harness/postgres.ts';
+import { freshDatabase, template, toUrl } from '../harness/postgres.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 
 type Installation = {
@@ -38,14 +38,14 @@ async function install(): Promise<Installation> {
   });
   return {
     data_dir,
-    url: urlOf(database.address),
+    url: toUrl(database.address),
     owner,
     tenant: await createTenant(owner),
     open: async (env = {}) => {
       const db = openDatabase(roleAddresses(database.address), 2);
       opened.push(db);
       const config = loadConfig({ DATA_DIR: data_dir, ...env });
-      return { db, keys: await openKeys(config, db.system, { print: () => {}, record: recordRotation }) };
+      return { db, keys: await loadKeys(config, db.system, { print: () => {}, record: recordRotation }) };
     },
   };
 }

@@ -8,7 +8,7 @@ import { checkMasterKey } from '../../src/platform/security/keys.ts';
 import { identified, MasterKeyMissing, type MasterKeys } from '../../src/platform/security/masterKeys.ts';
 import { SealFailure } from '../../src/platform/security/seal.ts';
 import { type ClientKeys, clientKeys, signing_algorithms } from '../../src/platform/security/signingKeys.ts';
-import { openVault } from '../../src/platform/security/vault.ts';
+import { createVault } from '../../src/platform/security/vault.ts';
 import { type FreshDatabase, freshDatabase } from '../harness/postgres.ts';
 import { createTenant } from '../harness/tenant.ts';
 
@@ -41,14 +41,14 @@ const during: MasterKeys = { current: new_key, previous: old_key };
 const after: MasterKeys = { current: new_key };
 
 /** The keys of a client, as a process with these master keys opens them. */
-const keysWith = (master: MasterKeys, of = client_id) => clientKeys({ db, vault: openVault(master) }, of);
+const keysWith = (master: MasterKeys, of = client_id) => clientKeys({ db, vault: createVault(master) }, of);
 
 async function signWith(keys: ClientKeys, alg: (typeof signing_algorithms)[number]): Promise<string> {
   const { kid, key } = await keys.current(alg);
   return new SignJWT({ sub: 'x' }).setProtectedHeader({ alg, kid }).sign(key);
 }
 
-const kidsOf = async (keys: ClientKeys) => (await keys.published()).keys.map(({ kid }) => kid).sort();
+const listKids = async (keys: ClientKeys) => (await keys.published()).keys.map(({ kid }) => kid).sort();
 
 test('signatures verify with the published keys, which contain no private part', async () => {
   const keys = keysWith(before);
@@ -66,7 +66,7 @@ test('signatures verify with the published keys, which contain no private part',
 
 test('each client has keys of its own, and no signature verifies with the keys of another', async () => {
   const [mine, theirs] = [keysWith(before), keysWith(before, other_id)];
-  expect(new Set([...(await kidsOf(mine)), ...(await kidsOf(theirs))]).size).toBe(4);
+  expect(new Set([...(await listKids(mine)), ...(await listKids(theirs))]).size).toBe(4);
   const foreign = createLocalJWKSet(await theirs.published());
   for (const alg of signing_algorithms) await expect(jwtVerify(await signWith(mine, alg), foreign)).rejects.toThrow();
   const visible = await db.tenant(other_id, (tx) => tx`SELECT DISTINCT client_id FROM signing_keys`);
@@ -86,7 +86,7 @@ test('private keys are encrypted in the database with the data key of their clie
 });
 
 test('concurrent processes create one pair of keys', async () => {
-  const all = await Promise.all(Array.from({ length: 4 }, () => kidsOf(keysWith(before))));
+  const all = await Promise.all(Array.from({ length: 4 }, () => listKids(keysWith(before))));
   expect(new Set(all.map(String)).size).toBe(1);
   expect(await owner`SELECT FROM signing_keys`).toHaveLength(2);
 });
@@ -111,7 +111,7 @@ test('no transaction is open while keys are generated, which takes seconds on a 
     return generate(...args);
   }) as typeof generate;
   try {
-    await clientKeys({ db: counting, vault: openVault(before) }, client_id).rotate();
+    await clientKeys({ db: counting, vault: createVault(before) }, client_id).rotate();
   } finally {
     crypto.subtle.generateKey = generate;
   }
@@ -124,29 +124,29 @@ test('a new key is published before it is used, and the old one for a week after
   const added = await keys.rotate();
   expect(added).toHaveLength(2);
   expect((await keys.current('RS384')).kid).toBe(first.kid);
-  expect(await kidsOf(keys)).toHaveLength(4);
+  expect(await listKids(keys)).toHaveLength(4);
 
   const passHours = (hours: number) =>
     owner`UPDATE signing_keys SET signs_from = signs_from - make_interval(hours => ${hours})`;
   await passHours(25);
   const second = await keys.current('RS384');
   expect(added).toContain(second.kid);
-  expect(await kidsOf(keys)).toContain(first.kid);
+  expect(await listKids(keys)).toContain(first.kid);
   await passHours(8 * 24);
-  expect(await kidsOf(keys)).toEqual([...added].sort());
+  expect(await listKids(keys)).toEqual([...added].sort());
   expect((await keys.current('RS384')).kid).toBe(second.kid);
 });
 
 test('a master key rotation includes them, and a start without the key they need is rejected', async () => {
   await checkMasterKey(db.system, before);
-  const kids = await kidsOf(keysWith(before));
+  const kids = await listKids(keysWith(before));
   await checkMasterKey(db.system, during);
   await expect(checkMasterKey(db.system, after)).rejects.toThrow(old_key.id);
   // The data key of the client.
-  expect(await openVault(during).rewrap(db.system)).toBe(1);
-  expect(await openVault(during).rewrap(db.system)).toBe(0);
+  expect(await createVault(during).rewrap(db.system)).toBe(1);
+  expect(await createVault(during).rewrap(db.system)).toBe(0);
   await checkMasterKey(db.system, after);
   const keys = keysWith(after);
-  expect(await kidsOf(keys)).toEqual(kids);
+  expect(await listKids(keys)).toEqual(kids);
   await jwtVerify(await signWith(keys, 'ES384'), createLocalJWKSet(await keys.published()));
 });

@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { sniffDocument } from '../../src/platform/security/documents.ts';
-import { documents, pdfOf } from '../harness/documents.ts';
+import { createPdf, documents } from '../harness/documents.ts';
 
 const kinds = [
   ['pdf', documents.pdf, 'application/pdf'],
@@ -183,6 +183,6 @@ test.each(['<html></html>', 'MZ\u0090', '%PDF-', 'plain text', '', '%!PS-Adobe-3
 });
 
 test('detects a document of the maximum upload size', () => {
-  expect(pdfOf(5_242_880)).toHaveLength(5_242_880);
-  expect(sniffDocument(pdfOf(5_242_880))).toBe('application/pdf');
+  expect(createPdf(5_242_880)).toHaveLength(5_242_880);
+  expect(sniffDocument(createPdf(5_242_880))).toBe('application/pdf');
 });

@@ -9,7 +9,7 @@ import type {
   TokenUse,
 } from '../../scripts/soak/check/evidence.ts';
 import { invariants } from '../../scripts/soak/check/invariants.ts';
-import { tokenOf } from '../../scripts/soak/mixed/requests.ts';
+import { composeToken } from '../../scripts/soak/mixed/requests.ts';
 import { newId } from '../../src/catalog/ids.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
@@ -59,7 +59,7 @@ beforeEach(async () => {
   evidence = {
     ...{ sql, acknowledged: [], received: [], ledger: [], interruptions: [], database_log: ['LOG:  ready'] },
     token_uses: [redemption('a', now), { kind: 'credential', emr, sha256: 'a', issued_here: true }],
-    reads: [{ record_id: newId(), job_id: '1', seen: tokenOf(1) }],
+    reads: [{ record_id: newId(), job_id: '1', seen: composeToken(1) }],
   };
   for (const n of [1, 2]) await addFinishedJob(n);
 });
@@ -95,12 +95,12 @@ describe('a planted violation is found:', () => {
   const planted: [string, () => unknown, string[]][] = [
     [
       'a job that is gone',
-      () => evidence.acknowledged.push({ token: tokenOf(3), kind: 'x', job_id: '999', operation_id: null }),
+      () => evidence.acknowledged.push({ token: composeToken(3), kind: 'x', job_id: '999', operation_id: null }),
       ['every acknowledged write has its job'],
     ],
     [
       'an operation that is gone',
-      () => evidence.acknowledged.push({ token: tokenOf(3), kind: 'x', job_id: null, operation_id: newId() }),
+      () => evidence.acknowledged.push({ token: composeToken(3), kind: 'x', job_id: null, operation_id: newId() }),
       ['every acknowledged write has its job'],
     ],
     [
@@ -221,7 +221,7 @@ describe('a planted violation is found:', () => {
     ['a refresh token that was redeemed twice', () => evidence.token_uses.push(redemption('a', now)), [redeemed_twice]],
     [
       'a cached read of an earlier state',
-      () => evidence.reads.push({ record_id: newId(), job_id: '2', seen: tokenOf(1) }),
+      () => evidence.reads.push({ record_id: newId(), job_id: '2', seen: composeToken(1) }),
       [older_state],
     ],
     [
@@ -250,13 +250,13 @@ describe('a planted violation is found:', () => {
   });
 
   test('a violation of each invariant is planted', () => {
-    const found = new Set(planted.flatMap(([, , names]) => names));
-    expect(invariants.map(({ name }) => name).filter((name) => !found.has(name))).toStrictEqual([]);
+    const planted_names = new Set(planted.flatMap(([, , names]) => names));
+    expect(invariants.map(({ name }) => name).filter((name) => !planted_names.has(name))).toStrictEqual([]);
   });
 });
 
 describe('is no violation:', () => {
-  const held = () => evidence.received.map(({ webhook_id }) => ({ url, webhook_id }));
+  const listHeld = () => evidence.received.map(({ webhook_id }) => ({ url, webhook_id }));
   const explained: [string, () => unknown][] = [
     [
       'a webhook that a killed worker was about to store',
@@ -266,7 +266,7 @@ describe('is no violation:', () => {
           kind: 'process',
           frozen: false,
           at: now + 100,
-          deliveries: held(),
+          deliveries: listHeld(),
           renewals: [],
         });
       },
@@ -295,7 +295,7 @@ describe('is no violation:', () => {
     ],
     [
       'a cached read of a later state',
-      () => evidence.reads.push({ record_id: newId(), job_id: '1', seen: tokenOf(2) }),
+      () => evidence.reads.push({ record_id: newId(), job_id: '1', seen: composeToken(2) }),
     ],
     [
       'a sign-in that the EMR ended',
@@ -333,7 +333,7 @@ describe('is no violation:', () => {
     evidence.token_uses.push(redemption('a', now + 1_000));
     const [account] = await sql<{ id: string }[]>`SELECT id::text FROM accounts`;
     const renewals = [account?.id ?? ''];
-    evidence.interruptions.push({ kind: 'process', frozen: false, at: now - 60_000, deliveries: held(), renewals });
+    evidence.interruptions.push({ kind: 'process', frozen: false, at: now - 60_000, deliveries: listHeld(), renewals });
     expect(await broken()).toStrictEqual([repeated_webhook, redeemed_twice]);
   });
 
@@ -391,7 +391,7 @@ async function addOperation(n: number): Promise<string> {
   const { client_id, organization_id, account_id } = tenant;
   await sql`INSERT INTO operations ${sql.values({
     ...{ id, client_id, organization_id, account_id, type: 'patient.update' },
-    input: sql.json({ reason: tokenOf(n) }),
+    input: sql.json({ reason: composeToken(n) }),
   })}`;
   return id;
 }
@@ -418,9 +418,9 @@ async function addFinishedJob(n: number): Promise<void> {
   await sql`INSERT INTO audit_records (id, at, client_id, actor_kind, actor, account_id, action, outcome, job_id, patients, mac)
     VALUES (${newId()}, now(), ${client_id}, 'worker', 'worker', ${account_id}, 'job.patient.update',
       'succeeded', ${id}, '{}', ${randomBytes(32)})`;
-  evidence.acknowledged.push({ token: tokenOf(n), kind: 'patient.update', job_id: `${id}`, operation_id: null });
+  evidence.acknowledged.push({ token: composeToken(n), kind: 'patient.update', job_id: `${id}`, operation_id: null });
   evidence.received.push(received(event_id, body));
-  evidence.ledger.push(entryOf(marker));
+  evidence.ledger.push(createEntry(marker));
 }
 
 async function addEvent(job_id: number, id: string): Promise<string> {
@@ -457,7 +457,7 @@ async function addKey(master_key_id: string): Promise<void> {
   })}`;
 }
 
-function entryOf(marker: string): LedgerEntry {
+function createEntry(marker: string): LedgerEntry {
   return { ...unknownEntry(marker), emr_user };
 }
 

@@ -27,7 +27,7 @@ test('a promise without a test or a stage says what is open', () => {
 });
 
 test('stages and invariants name known promises', () => {
-  const known = new Set(promises.map(({ row }) => row));
+  const rows = new Set(promises.map(({ row }) => row));
   const named = [...stages, ...invariants].flatMap(({ rows }) => rows);
-  expect(named.filter((row) => !known.has(row))).toStrictEqual([]);
+  expect(named.filter((row) => !rows.has(row))).toStrictEqual([]);
 });

@@ -33,12 +33,12 @@ export async function startCollector(): Promise<Collector> {
         .flatMap(({ resourceSpans = [] }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans))
         .flatMap(({ spans }) => spans.map(readSpan)),
     metric: (name) => {
-      const found = bodies('/v1/metrics')
+      const metric_points = bodies('/v1/metrics')
         .flatMap(({ resourceMetrics = [] }) => resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics))
         .flatMap(({ metrics }) => metrics.filter((metric) => metric.name === name))
         .at(-1);
-      const points = (found?.sum ?? found?.gauge ?? found?.histogram)?.dataPoints ?? [];
-      return new Map(points.map((point) => [labelsOf(point), Number(point.asDouble ?? point.count)]));
+      const points = (metric_points?.sum ?? metric_points?.gauge ?? metric_points?.histogram)?.dataPoints ?? [];
+      return new Map(points.map((point) => [formatLabels(point), Number(point.asDouble ?? point.count)]));
     },
     close: receiver.close,
   };
@@ -78,6 +78,6 @@ function readValue({ stringValue, intValue, doubleValue }: OtlpAttribute['value'
   return stringValue ?? intValue ?? doubleValue ?? '';
 }
 
-function labelsOf({ attributes }: OtlpPoint): string {
+function formatLabels({ attributes }: OtlpPoint): string {
   return attributes.map(({ key, value }) => `${key}=${readValue(value)}`).join(',');
 }

@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { openLog } from '../../src/platform/telemetry/log.ts';
+import { createLog } from '../../src/platform/telemetry/log.ts';
 import { openTelemetry } from '../../src/platform/telemetry/openTelemetry.ts';
 import {
   parseTraceparent,
@@ -16,7 +16,7 @@ import { until } from '../journeys/support.ts';
 import { type Collector, startCollector } from './collector.ts';
 
 const trace_id = '0af7651916cd43dd8448eb211c80319c';
-const parentOf = (flags: string) => `00-${trace_id}-b7ad6b7169203331-${flags}`;
+const composeParent = (flags: string) => `00-${trace_id}-b7ad6b7169203331-${flags}`;
 
 async function open(
   env: Record<string, string>,
@@ -24,7 +24,7 @@ async function open(
   const collector = await startCollector();
   onTestFinished(collector.close);
   const lines: string[] = [];
-  const log = openLog('warn', { write: (line) => void lines.push(line) });
+  const log = createLog('warn', { write: (line) => void lines.push(line) });
   const config = loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env });
   return { telemetry: await openTelemetry(config, () => log), collector, lines };
 }
@@ -40,7 +40,7 @@ async function exportedSpans(env: Record<string, string>, parent?: string): Prom
 
 describe('telemetry', () => {
   test('is off without a collector, and then loads no package of OpenTelemetry', async () => {
-    expect(await openTelemetry(loadConfig({}), () => openLog('silent'))).toBe(telemetry_off);
+    expect(await openTelemetry(loadConfig({}), () => createLog('silent'))).toBe(telemetry_off);
     const root = resolve(import.meta.dirname, '../../src');
     const importing = (pattern: RegExp) =>
       readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -52,11 +52,11 @@ describe('telemetry', () => {
 
   test.each([
     ['always_on', undefined, ['request', 'job']],
-    ['always_off', parentOf('01'), []],
-    ['parentbased_always_on', parentOf('00'), []],
-    ['parentbased_always_off', parentOf('01'), ['request', 'job']],
+    ['always_off', composeParent('01'), []],
+    ['parentbased_always_on', composeParent('00'), []],
+    ['parentbased_always_off', composeParent('01'), ['request', 'job']],
     ['parentbased_always_off', undefined, []],
-    ['traceidratio', parentOf('01'), []],
+    ['traceidratio', composeParent('01'), []],
   ])('the sampler %s with the parent %s records a request and its job, or neither', async (sampler, parent, names) => {
     const env = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: '0' };
     expect(await exportedSpans(env, parent)).toStrictEqual(names);
@@ -141,8 +141,8 @@ describe('a traceparent header', () => {
     `00-${'0'.repeat(32)}-b7ad6b7169203331-01`,
     `00-${trace_id}-${'0'.repeat(16)}-01`,
     `ff-${trace_id}-b7ad6b7169203331-01`,
-    `${parentOf('01')}-more`,
-    parentOf('01').toUpperCase(),
+    `${composeParent('01')}-more`,
+    composeParent('01').toUpperCase(),
   ])('%s is ignored', (header) => {
     expect(parseTraceparent(header)).toBeUndefined();
   });
@@ -152,8 +152,8 @@ describe('a traceparent header', () => {
   });
 
   test('names a recorded trace only if it is sampled', () => {
-    expect(recordedTraceId(parentOf('03'))).toBe(trace_id);
-    expect(recordedTraceId(parentOf('02'))).toBeNull();
+    expect(recordedTraceId(composeParent('03'))).toBe(trace_id);
+    expect(recordedTraceId(composeParent('02'))).toBeNull();
     expect(recordedTraceId(null)).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Api } from '../harness/api.ts';
-import { openOperator } from '../harness/operator.ts';
+import { signInOperator } from '../harness/operator.ts';
 import { startReceiver } from '../harness/receiver.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import { endPauses, setFault, until, untilFailedAttempt } from '../journeys/support.ts';
@@ -64,7 +64,7 @@ beforeAll(async () => {
   const { body: webhook } = await api.call('POST', '/v1/webhook', { body: { webhook_url } });
   jobs = await runRequests(api);
   await until('both webhooks', async () => receiver.received.length >= 2);
-  const operator = await openOperator({ sandbox });
+  const operator = await signInOperator({ sandbox });
   shown = (await operator.get(`clients/{client}/jobs/${jobs.call_job}`)).body.job;
   const { body: patient } = await api.call('GET', `/v1/webhook-events?job_id=${jobs.patient_job}`);
   secrets = [
@@ -86,13 +86,13 @@ afterAll(async () => {
 });
 
 const named = (name: string) => spans.filter((span) => span.name === name);
-function only(found: CollectedSpan[]): CollectedSpan {
-  const [span] = found;
-  if (!span || found.length > 1) throw new Error(`Expected one span, not ${found.length}.`);
+function only(spans: CollectedSpan[]): CollectedSpan {
+  const [span] = spans;
+  if (!span || spans.length > 1) throw new Error(`Expected one span, not ${spans.length}.`);
   return span;
 }
 const below = (parent: CollectedSpan) => spans.filter(({ parent_id }) => parent_id === parent.span_id);
-const positionOf = ({ trace_id, span_id }: CollectedSpan) => ({ trace_id, span_id });
+const toPosition = ({ trace_id, span_id }: CollectedSpan) => ({ trace_id, span_id });
 
 describe('the traces of a write', () => {
   test('lead from the caller through the request and its acceptance to both attempts, their steps and EMR calls', () => {
@@ -116,7 +116,7 @@ describe('the traces of a write', () => {
           failed: true,
         },
         { attributes: { 'chartwire.attempt': 2, 'chartwire.job_state': 'succeeded' }, failed: false },
-      ].map((each) => ({ ...each, parent_id: '', links: [positionOf(accepted)] })),
+      ].map((each) => ({ ...each, parent_id: '', links: [toPosition(accepted)] })),
     );
     const [, second] = attempts;
     if (!second) throw new Error('There is no second attempt.');
@@ -132,7 +132,7 @@ describe('the traces of a write', () => {
   test('lead on to the webhook, which is linked to the attempt that sent the event', () => {
     const delivery = only(named('webhook telephone_encounter.created'));
     const last = named('job telephone_encounter.create').at(-1);
-    expect(delivery.links).toStrictEqual(last && [positionOf(last)]);
+    expect(delivery.links).toStrictEqual(last && [toPosition(last)]);
     expect(delivery.attributes).toMatchObject({
       'http.response.status_code': 200,
       'chartwire.delivery_state': 'success',
@@ -173,10 +173,10 @@ test('nothing that is exported contains health data, a secret, a URL or a query'
   expect(named('GET /v1/patients')).toHaveLength(1);
   const exported = collector.received.map(({ url, body }) => `${url} ${body}`).join('\n');
   expect(exported.length).toBeGreaterThan(10_000);
-  const found = [...Object.values(planted), 'plantedkey', 'http://', '127.0.0.1', ...secrets].filter((text) =>
+  const leaked = [...Object.values(planted), 'plantedkey', 'http://', '127.0.0.1', ...secrets].filter((text) =>
     exported.toLowerCase().includes(text.toLowerCase()),
   );
-  expect(found).toStrictEqual([]);
+  expect(leaked).toStrictEqual([]);
 });
 
 test('the exported metrics have the names and values of /metrics', () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { record_kinds } from '../../src/model/records/kinds.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { apiOf, expectApiError, newClient, type OtherClient } from '../api/support.ts';
+import { apiAs, expectApiError, newClient, type OtherClient } from '../api/support.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   other = await newClient(fixture);
   foreign = await createForeignRecords();
   const access_token = await fixture.api.link({ user_id: 'colleague', staff: 2 });
-  const inserted = await insertRows(apiOf(fixture, { access_token }));
+  const inserted = await insertRows(apiAs(fixture, { access_token }));
   colleague = { access_token, ids: [`${inserted.job_id}`, inserted.event_id] };
   revoked_token = await fixture.api.link({ user_id: 'revoked-user', staff: 3 });
   await fixture.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
@@ -42,7 +42,7 @@ const record_tables = record_kinds.filter((kind) => kind.list ?? kind.mrn_column
 /** Creates records of every kind for another client, each containing the foreign word. */
 async function createForeignRecords(): Promise<typeof foreign> {
   const access_token = await other.api.link({ user_id: foreign_word, org_id: foreign_word, staff: 1 });
-  const api = apiOf(fixture, { client_id: other.client_id, client_secret: other.client_secret, access_token });
+  const api = apiAs(fixture, { client_id: other.client_id, client_secret: other.client_secret, access_token });
   const inserted = await insertRows(api, {}, { reason: foreign_word });
   const webhook_url = `http://127.0.0.1:9/${foreign_word}`;
   const hook = (await api.call('POST', '/v1/webhook', { body: { webhook_url } })).body;
@@ -257,7 +257,7 @@ describe("a colleague's jobs and events", () => {
     expect(events.body.webhook_events).toStrictEqual([]);
     const resent = await fixture.api.call('POST', `/v1/webhook-events/${event_id}/resend`, { body: {} });
     expectApiError(resent, 404, `Event with ID '${event_id}' not found.`);
-    const colleague_api = apiOf(fixture, { access_token: colleague.access_token });
+    const colleague_api = apiAs(fixture, { access_token: colleague.access_token });
     expect((await colleague_api.call('GET', `/v1/jobs/${job_id}`)).status).toBe(200);
   });
 });

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
-import { apiOf, newClient } from '../api/support.ts';
+import { apiAs, newClient } from '../api/support.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
   ({ sandbox } = await fixture.read());
   const client = await newClient({ env: fixture.env, sandbox });
   const access_token = await client.api.link({ user_id: 'marked', org_id: 'marked', staff: 1 });
-  api = apiOf({ env: fixture.env, sandbox }, { ...client, access_token });
+  api = apiAs({ env: fixture.env, sandbox }, { ...client, access_token });
   const inserted = await insertRows(
     api,
     {},
@@ -116,10 +116,10 @@ async function* rows(): AsyncGenerator<{ table: string; text: string }> {
     WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`;
   expect(tables.length).toBeGreaterThan(20);
   for (const { name } of tables) {
-    const found = await fixture.owner<
+    const table_rows = await fixture.owner<
       { text: string }[]
     >`SELECT each::text AS text FROM ${fixture.owner(name)} AS each`;
-    for (const { text } of found) yield { table: name, text };
+    for (const { text } of table_rows) yield { table: name, text };
   }
 }
 
@@ -150,10 +150,10 @@ describe('credentials', () => {
       (NULL, NULL, NULL, NULL, NULL, ${Buffer.from(wrapped.toString('base64url'))})`;
     try {
       const forms = encodings(access_token);
-      const found = [];
+      const matches = [];
       for await (const row of rows())
-        if (row.table === 'searched') found.push(forms.some((form) => row.text.includes(form)));
-      expect(found).toStrictEqual(Array(6).fill(true));
+        if (row.table === 'searched') matches.push(forms.some((form) => row.text.includes(form)));
+      expect(matches).toStrictEqual(Array(6).fill(true));
     } finally {
       await fixture.owner`DROP TABLE searched`;
     }

@@ -8,7 +8,7 @@ import { connect, type DatabaseAddress, type Sql } from '../../src/platform/db/d
 import { isMigrated } from '../../src/platform/db/migrate.ts';
 import { ensureRoles } from '../../src/platform/db/roles.ts';
 import { verifyAudit } from '../../src/product/audit/verification.ts';
-import { openApi } from '../harness/api.ts';
+import { createApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
 /** What scripts/upgradeFixture.ts wrote for a release. Rows stay text: numbers of 64 bits are not exact in JavaScript. */
@@ -36,12 +36,12 @@ test.each(releases)('the service continues with the data of %s', async (file) =>
   if (!sandbox) throw new Error('The service did not start in sandbox mode.');
   expect(await isMigrated(ctx.db.system)).toBe(true);
   expect(await verifyAudit(ctx)).toMatchObject({ ok: true });
-  expect(await pinsOf(database.address)).toEqual([['emr.example.org:8443', 'same_host']]);
+  expect(await readPins(database.address)).toEqual([['emr.example.org:8443', 'same_host']]);
 
   // This EMR is a new one, where the account has to sign in again.
-  const api = openApi(sandbox);
+  const api = createApi(sandbox);
   await api.link({ access_token: sandbox.access_token });
-  const [succeeded, unfinished] = jobsOf(release);
+  const [succeeded, unfinished] = findJobs(release);
   expect(await api.job(succeeded)).toMatchObject({ status: 'succeeded', type: 'telephone_encounter.create' });
   expect((await api.untilEvent(unfinished)).event_type).toBe('telephone_encounter.created');
   await api.sync();
@@ -51,7 +51,7 @@ test.each(releases)('the service continues with the data of %s', async (file) =>
 });
 
 /** Where the EMR apps of an earlier release are used now. The keys that all clients shared are gone. */
-async function pinsOf(address: DatabaseAddress): Promise<string[][]> {
+async function readPins(address: DatabaseAddress): Promise<string[][]> {
   const owner = connect(address, { max: 1 });
   try {
     expect(await owner`SELECT FROM signing_keys`).toHaveLength(0);
@@ -73,7 +73,7 @@ async function readRelease(file: string): Promise<Release> {
   return { ...JSON.parse(header), rows };
 }
 
-function jobsOf({ rows }: Release): [number, number] {
+function findJobs({ rows }: Release): [number, number] {
   const jobs: { id: number; type: string; state: string }[] = (rows.get('jobs') ?? []).map((row) => JSON.parse(row));
   const find = (state: string) => jobs.find((job) => job.type !== 'sync' && job.state === state)?.id ?? 0;
   return [find('succeeded'), find('queued')];

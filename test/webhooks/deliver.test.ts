@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EventOf } from '../../src/model/events.ts';
-import { openCircuits } from '../../src/platform/worker/backoff.ts';
+import { createCircuits } from '../../src/platform/worker/backoff.ts';
 import { stop_reasons } from '../../src/platform/worker/worker.ts';
 import { deliver } from '../../src/product/webhooks/deliver.ts';
 import { retry_delays_ms } from '../../src/product/webhooks/deliveries.ts';
@@ -10,16 +10,16 @@ import { rotateSecret } from '../../src/product/webhooks/endpoints.ts';
 import { type Received, respondWith, startReceiver } from '../harness/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';
 import {
-  attemptsOf,
   claim,
   createFixture,
   deliverDue,
-  deliveriesOf,
   emit,
   type Fixture,
   makeDue,
+  readAttempts,
+  readDeliveries,
+  readStatus,
   startEndpoint,
-  statusOf,
 } from './fixture.ts';
 
 let fixture: Fixture;
@@ -62,7 +62,7 @@ function verifies({ headers, body }: Received, secret: string): boolean {
   return true;
 }
 
-async function healthOf(endpoint_id: string): Promise<{ failing: boolean; status: string; why: string | null }> {
+async function readHealth(endpoint_id: string): Promise<{ failing: boolean; status: string; why: string | null }> {
   const [row] = await fixture.owner<{ failing: boolean; status: string; why: string | null }[]>`
     SELECT failing_since IS NOT NULL AS failing, status, disabled_reason AS why FROM webhook_endpoints
      WHERE id = ${endpoint_id}`;
@@ -91,11 +91,11 @@ describe('an attempt', () => {
     expect(sent_s).toBeGreaterThanOrEqual(before_s);
     expect(sent_s).toBeLessThanOrEqual(Date.now() / 1000);
     expect(verifies(request, secret)).toBe(true);
-    expect(await deliveriesOf(fixture, id)).toMatchObject([
+    expect(await readDeliveries(fixture, id)).toMatchObject([
       { status: 'success', ready: false, free: true, attempts: 1 },
     ]);
-    expect(await attemptsOf(fixture, id)).toMatchObject([{ attempt: 1, status_code: 200, problem: null }]);
-    expect(await statusOf(fixture, id)).toBe('success');
+    expect(await readAttempts(fixture, id)).toMatchObject([{ attempt: 1, status_code: 200, problem: null }]);
+    expect(await readStatus(fixture, id)).toBe('success');
     expect(await deliverDue(fixture)).toBe(0);
   });
 
@@ -136,12 +136,12 @@ describe('an attempt', () => {
     expect(receiver.received).toHaveLength(1);
     expect(elsewhere.received).toHaveLength(0);
     await elsewhere.close();
-    expect(await attemptsOf(fixture, id)).toMatchObject([{ attempt: 1, status_code: status, problem }]);
-    expect(await deliveriesOf(fixture, id)).toMatchObject([
+    expect(await readAttempts(fixture, id)).toMatchObject([{ attempt: 1, status_code: status, problem }]);
+    expect(await readDeliveries(fixture, id)).toMatchObject([
       { status: 'pending', free: true, ready: true, attempts: 1 },
     ]);
-    expect(await statusOf(fixture, id)).toBe('pending');
-    expect(await healthOf(endpoint_id)).toMatchObject({ failing: true, status: 'enabled' });
+    expect(await readStatus(fixture, id)).toBe('pending');
+    expect(await readHealth(endpoint_id)).toMatchObject({ failing: true, status: 'enabled' });
   });
 
   it('an attempt without a response in time fails', async () => {
@@ -149,7 +149,7 @@ describe('an attempt', () => {
     const id = await emit(fixture);
     await deliverDue(fixture, { timeout_ms: 1_000 });
     expect(receiver.received).toHaveLength(1);
-    const [attempt] = await attemptsOf(fixture, id);
+    const [attempt] = await readAttempts(fixture, id);
     expect(attempt).toMatchObject({
       status_code: null,
       problem: expect.stringMatching(/did not respond within 1 s/),
@@ -165,7 +165,7 @@ describe('an attempt', () => {
     await fixture.owner`UPDATE webhook_endpoints SET url = 'https://10.0.0.1/' WHERE id = ${moved.id}`;
     const id = await emit(fixture);
     await deliverDue(fixture);
-    const problems = (await attemptsOf(fixture, id)).map((attempt) => attempt.problem);
+    const problems = (await readAttempts(fixture, id)).map((attempt) => attempt.problem);
     expect(problems).toHaveLength(3);
     expect(problems).toEqual(
       expect.arrayContaining([
@@ -195,7 +195,7 @@ describe('an attempt', () => {
     const id = await emit(fixture);
     await deliverDue(fixture);
     await closed;
-    expect(await statusOf(fixture, id)).toBe('success');
+    expect(await readStatus(fixture, id)).toBe('success');
     // The socket buffers beyond the 64 KB are limited by the kernel, not by us.
     expect(written).toBeLessThan(16_000_000);
   });
@@ -205,7 +205,7 @@ describe('an attempt', () => {
     fixture.lines.length = 0;
     const id = await emit(fixture, failed);
     await deliverDue(fixture);
-    const output = fixture.lines.join('') + JSON.stringify(await attemptsOf(fixture, id));
+    const output = fixture.lines.join('') + JSON.stringify(await readAttempts(fixture, id));
     expect(fixture.lines).toHaveLength(1);
     expect(output).toContain('telephone_encounter.failed');
     for (const text of ['Anna', 'MRN-4711', '/hook', secret.slice(6)]) expect(output).not.toContain(text);
@@ -228,7 +228,7 @@ describe('the retry schedule', () => {
       expect(await deliverDue(fixture)).toBe(1);
       const took_ms = performance.now() - started_ms;
       expect(verifies(receiver.received[at] as Received, secret)).toBe(true);
-      const [delivery] = await deliveriesOf(fixture, id);
+      const [delivery] = await readDeliveries(fixture, id);
       if (plain === undefined) expect(delivery).toMatchObject({ status: 'failed', ready: false, free: true });
       else {
         // The attempt is recorded shortly before the pause starts.
@@ -246,9 +246,9 @@ describe('the retry schedule', () => {
     expect(new Set(requests.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([id]));
     expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
     expect(new Set(requests.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(10);
-    expect(await attemptsOf(fixture, id)).toHaveLength(10);
-    expect(await statusOf(fixture, id)).toBe('failed');
-    expect((await healthOf(endpoint_id)).status).toBe('enabled');
+    expect(await readAttempts(fixture, id)).toHaveLength(10);
+    expect(await readStatus(fixture, id)).toBe('failed');
+    expect((await readHealth(endpoint_id)).status).toBe('enabled');
     await makeDue(fixture);
     expect(await deliverDue(fixture)).toBe(0);
   });
@@ -260,7 +260,7 @@ describe('the retry schedule', () => {
     await startEndpoint(fixture, (...call) => respondWith(429, { 'retry-after': header() })(...call));
     const id = await emit(fixture);
     await deliverDue(fixture);
-    const [delivery] = await deliveriesOf(fixture, id);
+    const [delivery] = await readDeliveries(fixture, id);
     expect(delivery?.in_ms).toBeGreaterThan(3_595_000);
     expect(delivery?.in_ms).toBeLessThanOrEqual(3_601_000);
   });
@@ -278,8 +278,8 @@ describe('the health of an endpoint', () => {
     receiver.respond = respondWith(204);
     await makeDue(fixture);
     await deliverDue(fixture);
-    expect(await healthOf(endpoint_id)).toEqual({ failing: false, status: 'enabled', why: null });
-    expect(await statusOf(fixture, id)).toBe('success');
+    expect(await readHealth(endpoint_id)).toEqual({ failing: false, status: 'enabled', why: null });
+    expect(await readStatus(fixture, id)).toBe('success');
   });
 
   it('decides how many deliveries it gets at once: 20, and 4 while it is failing', async () => {
@@ -302,14 +302,14 @@ describe('the health of an endpoint', () => {
     gone.receiver.respond = respondWith(410);
     const second = await emit(fixture);
     await deliverDue(fixture);
-    expect(await healthOf(gone.id)).toMatchObject({
+    expect(await readHealth(gone.id)).toMatchObject({
       status: 'disabled',
       why: 'The receiver responded with 410 Gone.',
     });
-    expect(await healthOf(healthy.id)).toMatchObject({ status: 'enabled', failing: false });
+    expect(await readHealth(healthy.id)).toMatchObject({ status: 'enabled', failing: false });
     for (const id of [first, second]) {
-      expect(await statusOf(fixture, id)).toBe('failed');
-      const rows = await deliveriesOf(fixture, id);
+      expect(await readStatus(fixture, id)).toBe('failed');
+      const rows = await readDeliveries(fixture, id);
       expect(rows.map((row) => [row.endpoint_id, row.status])).toEqual(
         expect.arrayContaining([
           [gone.id, 'failed'],
@@ -319,7 +319,7 @@ describe('the health of an endpoint', () => {
     }
     const third = await emit(fixture);
     await deliverDue(fixture);
-    expect(await statusOf(fixture, third)).toBe('success');
+    expect(await readStatus(fixture, third)).toBe('success');
   });
 
   it.each([
@@ -331,8 +331,8 @@ describe('the health of an endpoint', () => {
     await fixture.owner`
       UPDATE webhook_endpoints SET failing_since = now() - ${age}::text::interval WHERE id = ${endpoint_id}`;
     await deliverDue(fixture);
-    expect((await healthOf(endpoint_id)).status).toBe(status);
-    expect(await statusOf(fixture, id)).toBe(status === 'enabled' ? 'pending' : 'failed');
+    expect((await readHealth(endpoint_id)).status).toBe(status);
+    expect(await readStatus(fixture, id)).toBe(status === 'enabled' ? 'pending' : 'failed');
   });
 
   it('a claimed delivery fails without being sent if the endpoint was disabled meanwhile', async () => {
@@ -341,8 +341,8 @@ describe('the health of an endpoint', () => {
     await fixture.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${endpoint_id}`;
     await deliverDue(fixture);
     expect(receiver.received).toHaveLength(0);
-    expect(await deliveriesOf(fixture, id)).toMatchObject([{ status: 'failed', ready: false, attempts: 0 }]);
-    expect(await statusOf(fixture, id)).toBe('failed');
+    expect(await readDeliveries(fixture, id)).toMatchObject([{ status: 'failed', ready: false, attempts: 0 }]);
+    expect(await readStatus(fixture, id)).toBe('failed');
   });
 });
 
@@ -352,10 +352,10 @@ describe('the status of an event', () => {
     await startEndpoint(fixture);
     const id = await emit(fixture);
     await deliverDue(fixture);
-    expect(await statusOf(fixture, id)).toBe('pending');
+    expect(await readStatus(fixture, id)).toBe('pending');
     await fixture.owner`UPDATE deliveries SET schedule_from = -8, ready_at = now() WHERE event_id = ${id} AND status = 'pending'`;
     await deliverDue(fixture);
-    expect(await statusOf(fixture, id)).toBe('failed');
+    expect(await readStatus(fixture, id)).toBe('failed');
     expect(receiver.received).toHaveLength(2);
   });
 
@@ -363,7 +363,7 @@ describe('the status of an event', () => {
     for (let n = 0; n < 4; n += 1) await startEndpoint(fixture);
     const ids = await Promise.all([emit(fixture), emit(fixture), emit(fixture)]);
     while ((await deliverDue(fixture)) > 0);
-    for (const id of ids) expect(await statusOf(fixture, id)).toBe('success');
+    for (const id of ids) expect(await readStatus(fixture, id)).toBe('success');
   });
 
   it('is correct if endpoints that share many events are disabled during their attempts', async () => {
@@ -379,8 +379,8 @@ describe('the status of an event', () => {
     await deliverAll();
     expect(healthy.receiver.received).toHaveLength(25);
     for (const id of ids) {
-      expect(await statusOf(fixture, id)).toBe('failed');
-      const rows = await deliveriesOf(fixture, id);
+      expect(await readStatus(fixture, id)).toBe('failed');
+      const rows = await readDeliveries(fixture, id);
       expect(rows.map((row) => row.status).sort()).toEqual(['failed', 'failed', 'success']);
     }
   });
@@ -397,20 +397,20 @@ describe('a lease', () => {
     const id = await emit(fixture);
     fixture.lines.length = 0;
     await deliverDue(fixture);
-    expect(await attemptsOf(fixture, id)).toEqual([]);
-    expect(await deliveriesOf(fixture, id)).toMatchObject([{ status: 'pending', attempts: 0, free: false }]);
-    expect(await healthOf(endpoint_id)).toEqual({ failing: false, status: 'enabled', why: null });
+    expect(await readAttempts(fixture, id)).toEqual([]);
+    expect(await readDeliveries(fixture, id)).toMatchObject([{ status: 'pending', attempts: 0, free: false }]);
+    expect(await readHealth(endpoint_id)).toEqual({ failing: false, status: 'enabled', why: null });
     expect(fixture.lines.join('')).toContain('lease lost');
   });
 
   it('a delivery to a receiver that hangs is postponed without counting an attempt', async () => {
     const { receiver, id: endpoint_id } = await startEndpoint(fixture);
     const id = await emit(fixture);
-    const circuits = openCircuits({ failures_max: 1 });
+    const circuits = createCircuits({ failures_max: 1 });
     circuits.report(endpoint_id, 'hung');
     await deliverDue(fixture, { circuits });
     expect(receiver.received).toHaveLength(0);
-    expect(await deliveriesOf(fixture, id)).toMatchObject([{ status: 'pending', attempts: 0, free: true }]);
+    expect(await readDeliveries(fixture, id)).toMatchObject([{ status: 'pending', attempts: 0, free: true }]);
     expect(await claim(fixture)).toHaveLength(0);
   });
 
@@ -422,7 +422,7 @@ describe('a lease', () => {
     await fixture.owner`UPDATE deliveries SET locked_until = now() - interval '1 s' WHERE id = ${lease.id}`;
     await deliver(fixture.ctx, lease, new AbortController().signal);
     expect(receiver.received).toHaveLength(0);
-    expect(await attemptsOf(fixture, id)).toEqual([]);
+    expect(await readAttempts(fixture, id)).toEqual([]);
   });
 
   it.each([
@@ -435,8 +435,8 @@ describe('a lease', () => {
     const [lease] = await claim(fixture);
     if (!lease) throw new Error('No delivery was claimed.');
     await deliver(fixture.ctx, lease, abort.signal);
-    expect(await attemptsOf(fixture, id)).toEqual([]);
-    expect(await deliveriesOf(fixture, id)).toMatchObject([{ status: 'pending', attempts: 0, ready: true, free }]);
+    expect(await readAttempts(fixture, id)).toEqual([]);
+    expect(await readDeliveries(fixture, id)).toMatchObject([{ status: 'pending', attempts: 0, ready: true, free }]);
     expect(await claim(fixture)).toHaveLength(free ? 1 : 0);
   });
 });

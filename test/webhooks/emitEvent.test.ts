@@ -4,7 +4,7 @@ import { removeEndpoint } from '../../src/product/webhooks/disableEndpoint.ts';
 import { addEndpoint } from '../../src/product/webhooks/endpoints.ts';
 import { emitEvent } from '../../src/product/webhooks/events.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
-import { createFixture, deliveriesOf, emit, type Fixture, insertJob, statusOf, synced } from './fixture.ts';
+import { createFixture, emit, type Fixture, insertJob, readDeliveries, readStatus, synced } from './fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
@@ -24,7 +24,7 @@ const add = (event_types?: ['sync.failed'], of = tenant) => {
   return fixture.db.tenant(of.client_id, (tx) => addEndpoint(fixture.ctx, tx, of.client_id, { url, event_types }));
 };
 
-async function rowOf(id: string) {
+async function readRow(id: string) {
   const [row] = await fixture.owner<
     { body: string; created: string; whole: boolean; type: string; job_id: number | null }[]
   >`
@@ -39,7 +39,7 @@ describe('an event', () => {
     const job_id = await insertJob(fixture, tenant);
     const id = await emit(fixture, synced, tenant, job_id);
     expect(id).toMatch(/^[0-9a-f]{32}$/);
-    const row = await rowOf(id);
+    const row = await readRow(id);
     expect(JSON.parse(row.body)).toStrictEqual({
       id,
       object: 'event',
@@ -56,7 +56,7 @@ describe('an event', () => {
   it('login_required has the account and no job', async () => {
     const data = { access_token_reference_id: 'r', user_id: 'u', org_id: 'o', emr_name: 'Larkspur', reason: 'why' };
     const event: EventOf = { type: 'login_required', data };
-    const body = JSON.parse((await rowOf(await emit(fixture, event, tenant))).body);
+    const body = JSON.parse((await readRow(await emit(fixture, event, tenant))).body);
     expect(body.access_token_reference_id).toBe(tenant.reference_id);
     expect(body).not.toHaveProperty('job_id');
     expect(body.data).toStrictEqual(data);
@@ -67,8 +67,8 @@ describe('an event', () => {
     await add(['sync.failed']);
     await add(undefined, await createTenant(fixture.owner));
     const id = await emit(fixture, synced, tenant);
-    expect(await deliveriesOf(fixture, id)).toMatchObject([{ endpoint_id: all.id, status: 'pending', attempts: 0 }]);
-    expect(await statusOf(fixture, id)).toBe('pending');
+    expect(await readDeliveries(fixture, id)).toMatchObject([{ endpoint_id: all.id, status: 'pending', attempts: 0 }]);
+    expect(await readStatus(fixture, id)).toBe('pending');
   });
 
   it('has deliveries whose ids are in the order in which the events were emitted', async () => {
@@ -83,8 +83,8 @@ describe('an event', () => {
   it('an event without a subscribed endpoint has no delivery status', async () => {
     await add(['sync.failed']);
     const id = await emit(fixture, synced, tenant);
-    expect(await deliveriesOf(fixture, id)).toEqual([]);
-    expect(await statusOf(fixture, id)).toBeNull();
+    expect(await readDeliveries(fixture, id)).toEqual([]);
+    expect(await readStatus(fixture, id)).toBeNull();
   });
 
   it('is rolled back with the transaction of the caller', async () => {
@@ -120,7 +120,7 @@ describe('an event', () => {
       await expect.poll(waitingForLocks, { interval: 5 }).toBe(1);
     });
     const id = await emitting;
-    expect(await statusOf(fixture, id ?? '')).toBeNull();
+    expect(await readStatus(fixture, id ?? '')).toBeNull();
   });
 });
 

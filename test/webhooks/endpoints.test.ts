@@ -13,11 +13,11 @@ import {
   claim,
   createFixture,
   deliverDue,
-  deliveriesOf,
   emit,
   type Fixture,
+  readDeliveries,
+  readStatus,
   startEndpoint,
-  statusOf,
   synced,
 } from './fixture.ts';
 
@@ -111,9 +111,9 @@ describe('endpoints', () => {
     const second = await add();
     const both = await emit(fixture, synced, tenant);
     expect(await inTenant((tx) => removeEndpoint(tx, first.id))).toMatchObject({ id: first.id });
-    expect(await statusOf(fixture, only_first)).toBeNull();
-    expect(await statusOf(fixture, both)).toBe('pending');
-    expect((await deliveriesOf(fixture, both)).map((row) => row.endpoint_id)).toEqual([second.id]);
+    expect(await readStatus(fixture, only_first)).toBeNull();
+    expect(await readStatus(fixture, both)).toBe('pending');
+    expect((await readDeliveries(fixture, both)).map((row) => row.endpoint_id)).toEqual([second.id]);
     expect(await fixture.owner`SELECT id FROM webhook_secrets WHERE endpoint_id = ${first.id}`).toHaveLength(0);
     expect(await inTenant((tx) => removeEndpoint(tx, first.id))).toBeUndefined();
   });
@@ -128,7 +128,7 @@ describe('endpoints', () => {
       await deliverDue(fixture);
     });
     expect(receiver.received).toHaveLength(1);
-    expect(await statusOf(fixture, event_id)).toBe('success');
+    expect(await readStatus(fixture, event_id)).toBe('success');
   });
 
   it('endpoints that are disabled get nothing more, and pending deliveries fail unless claimed', async () => {
@@ -138,10 +138,10 @@ describe('endpoints', () => {
     const waiting = await emit(fixture, synced, tenant);
     expect(await inTenant((tx) => disableEndpoint(tx, id, 'disabled manually'))).toBe(true);
     expect(await inTenant((tx) => disableEndpoint(tx, id, 'again'))).toBe(false);
-    expect(await statusOf(fixture, taken)).toBe('pending');
-    expect(await statusOf(fixture, waiting)).toBe('failed');
-    expect(await deliveriesOf(fixture, waiting)).toMatchObject([{ status: 'failed', ready: false }]);
-    expect(await deliveriesOf(fixture, await emit(fixture, synced, tenant))).toEqual([]);
+    expect(await readStatus(fixture, taken)).toBe('pending');
+    expect(await readStatus(fixture, waiting)).toBe('failed');
+    expect(await readDeliveries(fixture, waiting)).toMatchObject([{ status: 'failed', ready: false }]);
+    expect(await readDeliveries(fixture, await emit(fixture, synced, tenant))).toEqual([]);
     expect(await inTenant(listEndpoints)).toMatchObject([{ status: 'disabled', disabled_reason: 'disabled manually' }]);
   });
 });

@@ -39,15 +39,15 @@ async function openStream(headers: Record<string, string> = {}, query = '') {
   const ended = read().catch(() => {});
   return { response, received, ended, position: () => position, close: () => stop.abort() };
 }
-const jobsOf = (received: Sent[]) => received.map(({ data }) => Number(data.job_id));
+const listJobIds = (received: Sent[]) => received.map(({ data }) => Number(data.job_id));
 
 test('sends the webhook body of each new event once, and records it in the audit log', async () => {
   const stream = await openStream();
   expect(stream.response.headers.get('content-type')).toBe('text/event-stream');
   const first = (await finishedCall(fixture, { reason: 'stream 1' })).job_id;
-  await expect.poll(() => jobsOf(stream.received)).toContain(first);
+  await expect.poll(() => listJobIds(stream.received)).toContain(first);
   const second = (await finishedCall(fixture, { reason: 'stream 2' })).job_id;
-  await expect.poll(() => jobsOf(stream.received)).toStrictEqual([first, second]);
+  await expect.poll(() => listJobIds(stream.received)).toStrictEqual([first, second]);
   const [sent] = stream.received;
   expect(sent).toMatchObject({ event: 'telephone_encounter.created', data: { id: sent?.id, type: sent?.event } });
   const rows = await fixture.owner`SELECT FROM audit_records WHERE action = 'webhook-events.stream'`;
@@ -60,21 +60,21 @@ test('sends only events of the account and the types that were asked for', async
   const syncs = await openStream({}, '?event_types=sync.completed');
   const all = await openStream();
   const { job_id } = await finishedCall(fixture, { reason: 'stream 3' });
-  await expect.poll(() => jobsOf(all.received)).toContain(job_id);
-  expect(jobsOf(colleague.received)).not.toContain(job_id);
+  await expect.poll(() => listJobIds(all.received)).toContain(job_id);
+  expect(listJobIds(colleague.received)).not.toContain(job_id);
   expect(syncs.received.map(({ event }) => event)).not.toContain('telephone_encounter.created');
 });
 
 test('continues after the event in Last-Event-ID', async () => {
   const before = await openStream();
   const seen = (await finishedCall(fixture, { reason: 'stream 4' })).job_id;
-  await expect.poll(() => jobsOf(before.received)).toContain(seen);
+  await expect.poll(() => listJobIds(before.received)).toContain(seen);
   before.close();
   const missed = (await finishedCall(fixture, { reason: 'stream 5' })).job_id;
   const last = before.received.find(({ data }) => Number(data.job_id) === seen)?.id ?? '';
   const after = await openStream({ 'last-event-id': last });
-  await expect.poll(() => jobsOf(after.received)).toContain(missed);
-  expect(jobsOf(after.received)).not.toContain(seen);
+  await expect.poll(() => listJobIds(after.received)).toContain(missed);
+  expect(listJobIds(after.received)).not.toContain(seen);
 });
 
 test('continues from its start if the connection was lost before the first event', async () => {
@@ -83,7 +83,7 @@ test('continues from its start if the connection was lost before the first event
   before.close();
   const missed = (await finishedCall(fixture, { reason: 'stream 7' })).job_id;
   const after = await openStream({ 'last-event-id': before.position() });
-  await expect.poll(() => jobsOf(after.received)).toStrictEqual([missed]);
+  await expect.poll(() => listJobIds(after.received)).toStrictEqual([missed]);
 });
 
 test('sends nothing of another client', async () => {
@@ -91,7 +91,7 @@ test('sends nothing of another client', async () => {
   const other = await openStream({ client_id, client_secret });
   const own = await openStream();
   const { job_id } = await finishedCall(fixture, { reason: 'stream 6' });
-  await expect.poll(() => jobsOf(own.received)).toContain(job_id);
+  await expect.poll(() => listJobIds(own.received)).toContain(job_id);
   expect(other.received).toStrictEqual([]);
 });
 

@@ -5,15 +5,15 @@ import { resendEvent } from '../../src/product/webhooks/resend.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import {
-  attemptsOf,
   createFixture,
   deliverDue,
-  deliveriesOf,
   emit,
   type Fixture,
   insertJob,
+  readAttempts,
+  readDeliveries,
+  readStatus,
   startEndpoint,
-  statusOf,
   synced,
 } from './fixture.ts';
 
@@ -205,11 +205,11 @@ describe('a resend', () => {
     const id = await emit(fixture);
     await fixture.owner`UPDATE deliveries SET schedule_from = -9 WHERE event_id = ${id}`;
     await deliverDue(fixture);
-    expect(await statusOf(fixture, id)).toBe('failed');
+    expect(await readStatus(fixture, id)).toBe('failed');
     expect(await resend(id)).toMatchObject({ deliveries: 1 });
-    expect(await statusOf(fixture, id)).toBe('pending');
+    expect(await readStatus(fixture, id)).toBe('pending');
     await deliverDue(fixture);
-    const [delivery] = await deliveriesOf(fixture, id);
+    const [delivery] = await readDeliveries(fixture, id);
     expect(delivery).toMatchObject({ status: 'pending', attempts: 2 });
     // The first retry of a new schedule: 5 s.
     expect(delivery?.in_ms).toBeLessThanOrEqual(6_000);
@@ -221,8 +221,8 @@ describe('a resend', () => {
       [id, '2'],
       [id, '3'],
     ]);
-    expect((await attemptsOf(fixture, id)).map((attempt) => attempt.status_code)).toEqual([500, 500, 200]);
-    expect(await statusOf(fixture, id)).toBe('success');
+    expect((await readAttempts(fixture, id)).map((attempt) => attempt.status_code)).toEqual([500, 500, 200]);
+    expect(await readStatus(fixture, id)).toBe('success');
   });
 
   it('includes subscribed endpoints that were added later and leaves pending deliveries unchanged', async () => {
@@ -232,7 +232,7 @@ describe('a resend', () => {
     await startEndpoint(fixture, undefined, { event_types: ['sync.failed'] });
     const before = await fixture.owner`SELECT ready_at, fence FROM deliveries WHERE event_id = ${id}`;
     expect(await resend(id)).toMatchObject({ deliveries: 1 });
-    const rows = await deliveriesOf(fixture, id);
+    const rows = await readDeliveries(fixture, id);
     expect(rows.map((row) => row.endpoint_id).sort()).toEqual([early.id, late.id].sort());
     expect(
       await fixture.owner`SELECT ready_at, fence FROM deliveries WHERE event_id = ${id} AND endpoint_id = ${early.id}`,
@@ -248,7 +248,7 @@ describe('a resend', () => {
     await deliverDue(fixture);
     await fixture.owner`UPDATE webhook_endpoints SET status = 'disabled' WHERE id = ${endpoint_id}`;
     expect(await resend(id)).toMatchObject({ deliveries: 0 });
-    expect(await statusOf(fixture, id)).toBe('success');
+    expect(await readStatus(fixture, id)).toBe('success');
   });
 
   it('returns undefined for events of another account or tenant, older than 30 days, or with an invalid id', async () => {

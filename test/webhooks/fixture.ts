@@ -5,14 +5,14 @@ import type { EventOf } from '../../src/model/events.ts';
 import { connect, openDatabase, type Sql } from '../../src/platform/db/database.ts';
 import { claimLeases, type Lease } from '../../src/platform/db/lease.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
-import { openNotifications } from '../../src/platform/db/notifications.ts';
+import { createNotifications } from '../../src/platform/db/notifications.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { checkMasterKey } from '../../src/platform/security/keys.ts';
-import { identified, openSystemKeys } from '../../src/platform/security/masterKeys.ts';
+import { identified, loadSystemKeys } from '../../src/platform/security/masterKeys.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
-import { openVault } from '../../src/platform/security/vault.ts';
-import { openLog } from '../../src/platform/telemetry/log.ts';
-import { openMetrics } from '../../src/platform/telemetry/metrics.ts';
+import { createVault } from '../../src/platform/security/vault.ts';
+import { createLog } from '../../src/platform/telemetry/log.ts';
+import { createMetrics } from '../../src/platform/telemetry/metrics.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { deliver } from '../../src/product/webhooks/deliver.ts';
@@ -36,17 +36,17 @@ export async function createFixture() {
   const lines: string[] = [];
   const master = { current: identified(randomBytes(32)) };
   await checkMasterKey(db.system, master);
-  const system_keys = await openSystemKeys(db.system, master);
+  const system_keys = await loadSystemKeys(db.system, master);
   const audit = await openAudit(db, system_keys);
   const ctx = {
     audit,
     system_keys,
     config: loadConfig({ SANDBOX: 'on' }),
-    log: openLog('trace', { write: (line) => void lines.push(line) }),
-    metrics: openMetrics(),
+    log: createLog('trace', { write: (line) => void lines.push(line) }),
+    metrics: createMetrics(),
     telemetry: telemetry_off,
-    vault: openVault(master),
-    notifications: openNotifications(db, () => {}),
+    vault: createVault(master),
+    notifications: createNotifications(db, () => {}),
     webhook_outbound: createOutbound({ sandbox: true, allow: [] }),
     db,
   };
@@ -121,13 +121,13 @@ export async function insertJob(fixture: Fixture, tenant: Tenant = fixture.tenan
   return job.id;
 }
 
-export async function statusOf(fixture: Fixture, event_id: string): Promise<string | null | undefined> {
+export async function readStatus(fixture: Fixture, event_id: string): Promise<string | null | undefined> {
   const [row] = await fixture.owner<{ delivery_status: string | null }[]>`
     SELECT delivery_status FROM events WHERE id = ${event_id}`;
   return row?.delivery_status;
 }
 
-export async function deliveriesOf(fixture: Fixture, event_id: string) {
+export async function readDeliveries(fixture: Fixture, event_id: string) {
   return fixture.owner<
     {
       id: string;
@@ -146,7 +146,7 @@ export async function deliveriesOf(fixture: Fixture, event_id: string) {
       FROM deliveries WHERE event_id = ${event_id} ORDER BY created_at, endpoint_id`;
 }
 
-export async function attemptsOf(fixture: Fixture, event_id: string) {
+export async function readAttempts(fixture: Fixture, event_id: string) {
   return fixture.owner<{ attempt: number; status_code: number | null; problem: string | null; duration_ms: number }[]>`
     SELECT attempt, status_code, problem, duration_ms FROM delivery_attempts
      WHERE delivery_id IN (SELECT id FROM deliveries WHERE event_id = ${event_id}) ORDER BY delivery_id, attempt`;

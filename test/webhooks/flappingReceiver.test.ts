@@ -5,7 +5,7 @@ import { clearFailures, findSubscribed, recordFailure } from '../../src/product/
 import { deferred } from '../harness/deferred.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';
-import { claim, createFixture, deliveriesOf, emit, type Fixture, startEndpoint, synced } from './fixture.ts';
+import { claim, createFixture, emit, type Fixture, readDeliveries, startEndpoint, synced } from './fixture.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -50,7 +50,7 @@ describe('successes of the same failing endpoints, stored by several processes w
     ['two batches in the same order', (ids: string[]) => [ids, ids]],
     ['two batches in opposite orders', (ids: string[]) => [ids, ids.toReversed()]],
     ['three batches of one endpoint', (ids: string[]) => Array.from({ length: 3 }, () => ids.slice(0, 1))],
-  ])('do not deadlock: %s', async (_name, batchesOf) => {
+  ])('do not deadlock: %s', async (_name, createBatches) => {
     const ids: string[] = [];
     for (let n = 0; n < 2; n++) ids.push((await startEndpoint(fixture)).id);
     ids.sort();
@@ -60,7 +60,7 @@ describe('successes of the same failing endpoints, stored by several processes w
     const endEvent = await hold((tx) => findSubscribed(tx, [synced.type]));
     const endFailure = await hold((tx) => recordFailure(tx, ids[0] ?? ''));
     const stored: Promise<unknown>[] = [];
-    for (const batch of batchesOf(ids)) {
+    for (const batch of createBatches(ids)) {
       // Not repeated after a conflict, as deliveries are.
       stored.push(fixture.db.tenant(client_id, (tx) => clearFailures(tx, batch)).catch((error) => error));
       await untilBlocked(stored.length);
@@ -69,7 +69,7 @@ describe('successes of the same failing endpoints, stored by several processes w
     const results = await Promise.all(stored);
     await endEvent();
     expect(results).toStrictEqual(results.map(() => undefined));
-    const cleared = [...new Set(batchesOf(ids).flat())];
+    const cleared = [...new Set(createBatches(ids).flat())];
     const rows =
       await fixture.owner`SELECT FROM webhook_endpoints WHERE id = ANY (${cleared}) AND failing_since IS NULL`;
     expect(rows).toHaveLength(cleared.length);
@@ -121,7 +121,7 @@ test.each([
       if (!lease) throw new Error('Expected a delivery.');
       await deliver(fixture.ctx, lease, new AbortController().signal);
       expect(receiver.received).toHaveLength(1);
-      expect(await deliveriesOf(fixture, id)).toMatchObject([{ status, attempts: 1, free: true }]);
+      expect(await readDeliveries(fixture, id)).toMatchObject([{ status, attempts: 1, free: true }]);
     } finally {
       await fixture.owner.unsafe('DROP FUNCTION refuse() CASCADE; DROP SEQUENCE refusals');
     }

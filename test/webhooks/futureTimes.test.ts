@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { boundLeases } from '../../src/platform/db/lease.ts';
 import { boundDeliveryPauses } from '../../src/product/webhooks/deliveries.ts';
 import { respondWith } from '../harness/receiver.ts';
-import { attemptsOf, claim, createFixture, deliverDue, emit, type Fixture, startEndpoint } from './fixture.ts';
+import { claim, createFixture, deliverDue, emit, type Fixture, readAttempts, startEndpoint } from './fixture.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ async function failedOnce(): Promise<string> {
   await startEndpoint(fixture, respondWith(500));
   const id = await emit(fixture);
   await deliverDue(fixture);
-  expect(await attemptsOf(fixture, id)).not.toHaveLength(0);
+  expect(await readAttempts(fixture, id)).not.toHaveLength(0);
   return id;
 }
 

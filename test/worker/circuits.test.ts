@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { openCircuits } from '../../src/platform/worker/backoff.ts';
+import { createCircuits } from '../../src/platform/worker/backoff.ts';
 
 function circuitsAt(start = 0) {
   const clock = { ms: start };
-  const circuits = openCircuits({ failures_max: 2, pause_ms: 100, pause_max_ms: 300, now: () => clock.ms });
+  const circuits = createCircuits({ failures_max: 2, pause_ms: 100, pause_max_ms: 300, now: () => clock.ms });
   return { circuits, clock };
 }
 

@@ -10,10 +10,10 @@ export function storeResponse(method: string, path: string, body: unknown): void
 /** The value of a source such as `GET /v1/locations#/locations/0/id`, or undefined if there is none yet. */
 export async function findValue(source: string): Promise<unknown> {
   const [request = '', pointer = ''] = source.split('#');
-  return valueAt(await responseOf(request), pointer);
+  return valueAt(await fetchResponse(request), pointer);
 }
 
-async function responseOf(request: string): Promise<unknown> {
+async function fetchResponse(request: string): Promise<unknown> {
   if (request === 'sandbox') return fetchSandbox();
   const [method, path = ''] = request.split(' ');
   const headers = credentials(['client_id', 'client_secret', 'access_token']);

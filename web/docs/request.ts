@@ -5,7 +5,7 @@ export type Request = { method: string; url: string; headers: Record<string, str
 
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
-export function fieldsOf(form: HTMLFormElement): Field[] {
+export function listFields(form: HTMLFormElement): Field[] {
   return [
     ...all('input[data-in]', HTMLInputElement, form),
     ...all('select[data-in]', HTMLSelectElement, form),
@@ -14,8 +14,8 @@ export function fieldsOf(form: HTMLFormElement): Field[] {
 }
 
 /** The request of a form. Nothing is validated here, because the API does that. */
-export function requestOf(form: HTMLFormElement): Request {
-  const filled = fieldsOf(form).filter((field) => field.value !== '');
+export function readRequest(form: HTMLFormElement): Request {
+  const filled = listFields(form).filter((field) => field.value !== '');
   const named = (place: string) => filled.filter((field) => field.dataset.in === place);
   const pairs = (place: string) => named(place).map((field): [string, string] => [field.name, field.value]);
   const in_path = new Map(pairs('path'));
@@ -28,10 +28,10 @@ export function requestOf(form: HTMLFormElement): Request {
   const [json] = all('textarea[data-in="body"]', HTMLTextAreaElement, form);
   if (json) return { ...request, headers: { ...headers, 'content-type': 'application/json' }, body: json.value };
   const [file] = all('input[data-in="file"]', HTMLInputElement, form);
-  return { ...request, body: file && formOf(file, pairs('form')) };
+  return { ...request, body: file && toForm(file, pairs('form')) };
 }
 
-function formOf(file: HTMLInputElement, pairs: [string, string][]): FormData {
+function toForm(file: HTMLInputElement, pairs: [string, string][]): FormData {
   const data = new FormData();
   for (const [name, value] of pairs) data.append(name, value);
   const [chosen] = file.files ?? [];

@@ -39,7 +39,7 @@ export function showSearch(): void {
   };
   const update = async () => {
     const typed = input.value;
-    const words = wordsOf(typed);
+    const words = splitWords(typed);
     const entries = words.length === 0 ? [] : await load();
     // Something else was typed while the index was loaded.
     if (input.value !== typed) return;
@@ -48,7 +48,7 @@ export function showSearch(): void {
       return close();
     }
     const results = find(entries, words);
-    list.replaceChildren(...results.map((entry, at) => optionOf(entry, words, at)));
+    list.replaceChildren(...results.map((entry, at) => createOption(entry, words, at)));
     state.textContent = results.length === 0 ? 'No results' : `${results.length} results`;
     list.hidden = results.length === 0;
     input.setAttribute('aria-expanded', String(results.length > 0));
@@ -95,21 +95,21 @@ async function fetchIndex(): Promise<Prepared[]> {
   }));
 }
 
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   return text.toLowerCase().split(/\s+/).filter(Boolean);
 }
 
 /** Entries that contain all words, best first: in the title, at the start of a word, in the page's name, in the text. */
 function find(entries: readonly Prepared[], words: readonly string[]): Prepared[] {
   return entries
-    .map((entry) => ({ entry, score: scoreOf(entry, words) }))
+    .map((entry) => ({ entry, score: computeScore(entry, words) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score)
     .slice(0, shown_max)
     .map(({ entry }) => entry);
 }
 
-function scoreOf({ in_title, in_page, in_text }: Prepared, words: readonly string[]): number {
+function computeScore({ in_title, in_page, in_text }: Prepared, words: readonly string[]): number {
   let total = in_title === words.join(' ') ? 20 : 0;
   for (const word of words) {
     const score =
@@ -127,19 +127,19 @@ function startsWord(text: string, word: string): boolean {
   return at === 0 || (at > 0 && /\W/.test(text.charAt(at - 1)));
 }
 
-function optionOf(entry: Prepared, words: readonly string[], at: number): HTMLAnchorElement {
+function createOption(entry: Prepared, words: readonly string[], at: number): HTMLAnchorElement {
   return make(
     'a',
     { id: `result.${at}`, role: 'option', 'aria-selected': 'false', href: entry.url, tabindex: '-1' },
     make('strong', {}, entry.title),
     make('span', { class: 'where' }, entry.title === entry.page ? entry.section : `${entry.section} › ${entry.page}`),
-    make('span', { class: 'excerpt' }, excerptOf(entry, words)),
+    make('span', { class: 'excerpt' }, chooseExcerpt(entry, words)),
   );
 }
 
-function excerptOf({ text, in_text }: Prepared, words: readonly string[]): string {
-  const found = Math.min(...words.map((word) => in_text.indexOf(word)).filter((at) => at >= 0), text.length);
-  const start = found === text.length ? 0 : Math.max(0, found - excerpt_length / 3);
+function chooseExcerpt({ text, in_text }: Prepared, words: readonly string[]): string {
+  const first_match = Math.min(...words.map((word) => in_text.indexOf(word)).filter((at) => at >= 0), text.length);
+  const start = first_match === text.length ? 0 : Math.max(0, first_match - excerpt_length / 3);
   const cut = text.slice(start, start + excerpt_length).trim();
   return `${start > 0 ? '… ' : ''}${cut}${start + excerpt_length < text.length ? ' …' : ''}`;
 }

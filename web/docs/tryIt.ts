@@ -2,7 +2,7 @@ import { codeBlock } from './code.ts';
 import { all, make, one } from './elements.ts';
 import { waitForEvent } from './events.ts';
 import { findValue, storeResponse } from './formValues.ts';
-import { fieldsOf, type Request, requestOf } from './request.ts';
+import { listFields, type Request, readRequest } from './request.ts';
 import { sampleFile } from './sampleFile.ts';
 
 /** The response headers that are shown. */
@@ -34,11 +34,11 @@ async function fill(form: HTMLFormElement): Promise<void> {
     transfer.items.add(sampleFile());
     input.files = transfer.files;
   }
-  const found = JSON.parse(form.dataset.found ?? '{}') as Record<string, string>;
-  for (const [name, source] of Object.entries(found)) {
+  const sources = JSON.parse(form.dataset.found ?? '{}') as Record<string, string>;
+  for (const [name, source] of Object.entries(sources)) {
     const value = await findValue(source);
     if (value === undefined || value === null) continue;
-    const field = fieldsOf(form).find((each) => each.name === name && each.dataset.in !== 'body');
+    const field = listFields(form).find((each) => each.name === name && each.dataset.in !== 'body');
     if (field && field.value === '') field.value = String(value);
     if (!field) fillBody(form, name, value);
   }
@@ -60,7 +60,7 @@ async function submit(form: HTMLFormElement, state: HTMLElement, result: HTMLEle
   state.textContent = 'Sending…';
   result.replaceChildren();
   try {
-    await send(requestOf(form), form, state, result);
+    await send(readRequest(form), form, state, result);
   } catch (error) {
     state.classList.add('bad');
     state.textContent = `Request failed: ${error instanceof Error ? error.message : String(error)}`;

@@ -1,14 +1,14 @@
 import { type Card, showNotice } from './card.ts';
 import { showConsent } from './consent.ts';
 import type { Host } from './host.ts';
-import { isError, type openService, type Session } from './service.ts';
+import { type createService, isError, type Session } from './service.ts';
 import type { Language, Translate } from './texts.ts';
-import { errorText, facts, pictureOf, problemText, shared } from './wording.ts';
+import { errorText, facts, findPicture, problemText, shared } from './wording.ts';
 
 /** What all steps share. */
 export type Flow = {
   session: Session;
-  service: ReturnType<typeof openService>;
+  service: ReturnType<typeof createService>;
   host: Host;
   hosted: boolean;
   card: Card;
@@ -43,7 +43,7 @@ export function askConsent(flow: Flow, terms_id: string, next: () => void): void
     {
       title: t('consent_title'),
       lead: t('consent_lead'),
-      picture: pictureOf(flow),
+      picture: findPicture(flow),
       facts: facts(flow),
       shared: shared(flow),
       submit: t('continue'),

@@ -3,7 +3,7 @@ import { paintBrand } from './color.ts';
 import { hexHash } from './hash.ts';
 import { connectToParent, type Host, no_host } from './host.ts';
 import { runLink } from './run.ts';
-import { isError, openService } from './service.ts';
+import { createService, isError } from './service.ts';
 import { chooseLanguage, type TextName, translator } from './texts.ts';
 
 const main = document.getElementById('link') ?? document.body;
@@ -40,7 +40,7 @@ function readHostedToken(): string | undefined {
 let opened = false;
 
 async function open(token: string, host: Host, warning?: string): Promise<void> {
-  const service = openService(token);
+  const service = createService(token);
   const browser_language = chooseLanguage(preferred, navigator.languages);
   const plain = translator(browser_language, { emr: '', client: '' });
   document.documentElement.lang = browser_language;

@@ -8,12 +8,12 @@ import {
   errorDetail,
   errorText,
   facts,
-  labelOf,
+  findPicture,
   page_errors,
   pageLabel,
-  pictureOf,
   setupFacts,
   textFor,
+  translateLabel,
 } from './wording.ts';
 
 /** The steps from the consent to the linked account. Input is kept only in these functions. */
@@ -40,7 +40,7 @@ function askSignIn(flow: Flow): void {
     askAdministrator(flow);
     return;
   }
-  const fields = fieldsOf(flow, method);
+  const fields = listFields(flow, method);
   const required = fields.filter((field) => !field.known && !field.optional);
   if (session.update && required.length === 0) askToReconnect(flow, method);
   else {
@@ -84,7 +84,7 @@ function administrators(flow: Flow, method: SignInMethod | undefined, open = fal
 /** All credentials are saved. The person still confirms, so that opening the page alone does nothing. */
 function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
   const { session, t, card } = flow;
-  const account = fieldsOf(flow, method).flatMap(({ value }) =>
+  const account = listFields(flow, method).flatMap(({ value }) =>
     value === null ? [] : [{ name: t('saved_account'), value }],
   );
   const form = showForm(
@@ -94,7 +94,7 @@ function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
       lead: t('lead_update'),
       facts: [...account, ...(session.app ? [] : facts(flow))],
       inputs: [],
-      picture: pictureOf(flow),
+      picture: findPicture(flow),
       submit: t(method?.on_page ? pageLabel(flow) : 'reconnect'),
       below: administrators(flow, method),
       send: () => send(flow, form, method, {}),
@@ -108,7 +108,7 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
   const is_first = method === firstMethod(flow);
   const fields = session.fields.filter(({ name }) => required.includes(name));
   const inputs = fields.map(({ secret, value, ...field }): Input => {
-    const label = labelOf(flow, field);
+    const label = translateLabel(flow, field);
     return { ...field, label, value: value ?? '', kind: secret ? 'password' : 'text' };
   });
   const form = showForm(
@@ -123,7 +123,7 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
         show: { label: t('show'), text: t(method ? 'show_secret' : 'show_password') },
         hide: { label: t('hide'), text: t(method ? 'hide_secret' : 'hide_password') },
       },
-      picture: pictureOf(flow),
+      picture: findPicture(flow),
       submit: t(method?.on_page ? pageLabel(flow) : inputs.length > 0 ? 'sign_in' : 'connect'),
       others: is_first ? [] : [{ label: t('other_method'), press: () => askSignIn(flow) }],
       ...(inputs.length > 0 && { note: t(method ? 'privacy_method' : 'privacy') }),
@@ -170,7 +170,7 @@ function openPage(flow: Flow, form: Form, method: SignInMethod, credentials: Rec
   else form.interrupt(t('popup_blocked'));
 }
 
-function fieldsOf({ session }: Flow, method: SignInMethod | undefined): Session['fields'] {
+function listFields({ session }: Flow, method: SignInMethod | undefined): Session['fields'] {
   return method ? session.fields.filter(({ name }) => method.fields.includes(name)) : session.fields;
 }
 
@@ -193,7 +193,7 @@ async function signIn(
 
 /** Shows the error at the form. If saved credentials were rejected, asks for new ones. */
 function showSignInError(flow: Flow, form: Form, method: SignInMethod | undefined, result: ErrorResult): void {
-  const fields = fieldsOf(flow, method);
+  const fields = listFields(flow, method);
   const rejected = rejections.includes(result.code);
   if (!rejected || !fields.some(({ known }) => known)) {
     fail(flow, form, result, { at: rejected ? fieldAtFault(fields, result.code)?.name : undefined, method });

@@ -55,7 +55,7 @@ export type PageState = { state: string; failure: string | null; message: string
 export type ErrorResult = { code: string; message?: string };
 
 /** Link's API for one link token, which is sent in a header and never in a URL. */
-export function openService(token: string) {
+export function createService(token: string) {
   const call = <T>(path: string, body?: unknown) => request<T>(path, { 'link-token': token }, body);
   return {
     token,

@@ -1,4 +1,4 @@
-import { type ErrorResult, isError, type openService } from './service.ts';
+import { type createService, type ErrorResult, isError } from './service.ts';
 
 export type WindowResult = 'signed_in' | ErrorResult;
 
@@ -10,7 +10,7 @@ const poll_ms = 1000;
  * two windows. Returns undefined if the browser blocks the window, else a function that stops waiting.
  */
 export function openSignInWindow(
-  service: ReturnType<typeof openService>,
+  service: ReturnType<typeof createService>,
   credentials: Record<string, string>,
   on: { finished: (result: WindowResult) => void; closed: () => void },
 ): (() => void) | undefined {

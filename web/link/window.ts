@@ -1,5 +1,5 @@
 import { drawCard, showLoading, showNotice } from './card.ts';
-import { finishPage, isError, openService } from './service.ts';
+import { createService, finishPage, isError } from './service.ts';
 import { chooseLanguage, type TextName, translator } from './texts.ts';
 import { error_texts } from './wording.ts';
 
@@ -35,7 +35,7 @@ function startSignIn(): void {
   addEventListener('message', async ({ source, origin, data }: MessageEvent) => {
     const { type, token, credentials } = Object(data);
     if (source !== opener || origin !== location.origin || type !== 'chartwire:go') return;
-    const result = await openService(String(token)).startPage(credentials);
+    const result = await createService(String(token)).startPage(credentials);
     if (isError(result)) {
       opener.postMessage({ type: 'chartwire:refused', code: result.code, message: result.message }, location.origin);
       return close();

@@ -19,7 +19,7 @@ export function textFor({ session, t }: Wording, name: string, label: string): s
 }
 
 /** The connector's label in English; common fields are translated. */
-export function labelOf(
+export function translateLabel(
   flow: Wording,
   { name, label, autocomplete }: Omit<Session['fields'][number], 'secret' | 'value'>,
 ): string {
@@ -33,15 +33,15 @@ export function pageLabel({ session }: Wording): TextName {
   return session.app ? 'continue_to' : 'open_page';
 }
 
-export function pictureOf({ session }: Wording): string | undefined {
+export function findPicture({ session }: Wording): string | undefined {
   return session.app?.logo ?? undefined;
 }
 
 /** The practice, its EMR, and the host where the person signs in. */
 export function facts({ session, t }: Wording): Fact[] {
   const { organization, emr_address, emr_host, ways } = session;
-  const known = ways.flatMap(({ sign_in_host }) => sign_in_host ?? []);
-  const hosts = new Set(ways.length === 0 ? [emr_host] : known);
+  const sign_in_hosts = ways.flatMap(({ sign_in_host }) => sign_in_host ?? []);
+  const hosts = new Set(ways.length === 0 ? [emr_host] : sign_in_hosts);
   const is_said = hosts.size === 1 && hosts.has(emr_address);
   return [
     { name: t('organization'), value: organization },

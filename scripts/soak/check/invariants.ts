@@ -76,8 +76,8 @@ const unaudited = `finished_at IS NOT NULL AND NOT EXISTS (
 /** Counts the rows of a table, and finds those that meet a condition. */
 async function count(sql: Sql, table: string, condition: string) {
   const [row] = await sql<{ checked: number }[]>`SELECT count(*) AS checked FROM ${sql(table)}`;
-  const found = await sql.unsafe<{ id: string }[]>(`SELECT id::text FROM ${table} WHERE ${condition} ORDER BY id`);
-  return { checked: row?.checked ?? 0, violations: found.map(({ id }) => id) };
+  const violating = await sql.unsafe<{ id: string }[]>(`SELECT id::text FROM ${table} WHERE ${condition} ORDER BY id`);
+  return { checked: row?.checked ?? 0, violations: violating.map(({ id }) => id) };
 }
 
 async function acknowledgedWrites({ sql, acknowledged }: Evidence) {
@@ -92,12 +92,12 @@ async function acknowledgedWrites({ sql, acknowledged }: Evidence) {
 }
 
 async function repeatedRequests({ sql, acknowledged }: Evidence) {
-  const known = new Set(acknowledged.map(({ token }) => token));
+  const acknowledged_tokens = new Set(acknowledged.map(({ token }) => token));
   const rows = await sql<{ token: string; n: number }[]>`
     SELECT substring(input::text FROM ${token_pattern}) AS token, count(*) AS n FROM operations
      WHERE input::text ~ ${token_pattern} GROUP BY 1`;
-  const repeated = rows.filter(({ token, n }) => n > 1 && known.has(token));
-  return { checked: known.size, violations: repeated.map(({ token }) => token) };
+  const repeated = rows.filter(({ token, n }) => n > 1 && acknowledged_tokens.has(token));
+  return { checked: acknowledged_tokens.size, violations: repeated.map(({ token }) => token) };
 }
 
 /** The unique text of a write; the load creates them, see mixed/requests.ts. */
@@ -147,14 +147,14 @@ async function doubledWrites({ ledger }: Evidence) {
 }
 
 async function lostWrites({ sql, ledger }: Evidence) {
-  const applied = new Set(appliedEntries(ledger).map(({ marker }) => operationOf(marker)));
+  const applied = new Set(appliedEntries(ledger).map(({ marker }) => readOperationId(marker)));
   const rows = await finishedWrites(sql, ['succeeded', 'partial']);
   const lost = rows.filter(({ operation_id }) => !applied.has(operation_id));
   return { checked: rows.length, violations: lost.map(({ id }) => id) };
 }
 
 async function hiddenWrites({ sql, ledger }: Evidence) {
-  const applied = new Set(appliedEntries(ledger).map(({ marker }) => operationOf(marker)));
+  const applied = new Set(appliedEntries(ledger).map(({ marker }) => readOperationId(marker)));
   const succeeded = new Set((await finishedWrites(sql, ['succeeded', 'partial'])).map((row) => row.operation_id));
   const rows = await finishedWrites(sql, ['failed']);
   // A run that failed may be repeated by one that succeeded.
@@ -246,12 +246,12 @@ const stored_within_ms = 8_000;
 const locks_held_ms = 10_000;
 
 async function repeatedWebhooks({ received, interruptions }: Evidence) {
-  const held = new Map<string, number[]>();
+  const interrupted_at = new Map<string, number[]>();
   for (const each of interruptions) {
     if (each.kind !== 'process') continue;
     for (const { url, webhook_id } of each.deliveries) {
       const key = `${url} ${webhook_id}`;
-      held.set(key, [...(held.get(key) ?? []), each.at]);
+      interrupted_at.set(key, [...(interrupted_at.get(key) ?? []), each.at]);
     }
   }
   const databases = interruptions.filter((each) => each.kind === 'database');
@@ -268,9 +268,10 @@ async function repeatedWebhooks({ received, interruptions }: Evidence) {
       );
       const stored_by = Math.max(accepted_at, ...blocked.map((each) => each + locks_held_ms)) + stored_within_ms;
       const from = accepted_at - in_transit_ms;
-      const was_held = held.get(key)?.some((lost_at) => lost_at > from && lost_at < Math.min(at, stored_by)) ?? false;
+      const was_interrupted =
+        interrupted_at.get(key)?.some((lost_at) => lost_at > from && lost_at < Math.min(at, stored_by)) ?? false;
       const was_down = databases.some((outage) => outage.at < stored_by && outage.until > accepted_at);
-      if (!was_held && !was_down) repeated.push(key);
+      if (!was_interrupted && !was_down) repeated.push(key);
     }
     if (isAccepted({ status })) accepted.set(key, at);
   }
@@ -313,7 +314,7 @@ function appliedEntries(ledger: readonly LedgerEntry[]): (LedgerEntry & { marker
 }
 
 /** A marker is `<operation id>-<step>`. */
-function operationOf(marker: string): string {
+function readOperationId(marker: string): string {
   return bare(marker.slice(0, marker.lastIndexOf('-')));
 }
 

@@ -19,18 +19,18 @@ export async function neededSignIns(evidence: Evidence) {
   const accounts = new Map((await listAccounts(evidence)).map((account) => [account.id, account]));
   const events = await sql<{ id: string; account_id: string; at: Date }[]>`
     SELECT id::text, account_id::text, created_at AS at FROM events WHERE type = 'login_required' ORDER BY created_at`;
-  const asked = new Map<string, number>();
+  const last_requested_at = new Map<string, number>();
   const unneeded = events.filter(({ account_id, at }) => {
     const account = accounts.get(account_id);
-    const from = asked.get(account_id) ?? 0;
-    asked.set(account_id, at.getTime());
-    return !account || !reasonsOf(account, interruptions, from, at.getTime());
+    const from = last_requested_at.get(account_id) ?? 0;
+    last_requested_at.set(account_id, at.getTime());
+    return !account || !hasReason(account, interruptions, from, at.getTime());
   });
   return { checked: events.length, violations: unneeded.map(({ id }) => id) };
 }
 
 /** Whether something ended the account's sign-in after `from`, and no new one came between that and `to`. */
-function reasonsOf(account: AccountRow, interruptions: readonly Interruption[], from: number, to: number): boolean {
+function hasReason(account: AccountRow, interruptions: readonly Interruption[], from: number, to: number): boolean {
   const links = interruptions.filter((each) => each.kind === 'linked' && isSameUser(each.user, account));
   return interruptions.some((each) => {
     if (each.at <= from || each.at > to || !endsSignIn(each, account)) return false;

@@ -46,7 +46,7 @@ export async function createAccounts(installation: Installation): Promise<Accoun
   const { sandbox, receivers, sql } = installation;
   // The seeded account is not part of the run: when its link expires, nobody would re-link it.
   const { client_id, client_secret, access_token } = sandbox;
-  await openCall(sandbox.base_url, { client_id, client_secret, access_token })('DELETE', '/v1/account');
+  await createCall(sandbox.base_url, { client_id, client_secret, access_token })('DELETE', '/v1/account');
   const clients = new Map<string, Headers>();
   const accounts: Account[] = [];
   let staff = 0;
@@ -65,7 +65,7 @@ export async function createAccounts(installation: Installation): Promise<Accoun
     ON CONFLICT (account_id) DO UPDATE SET parallel = excluded.parallel`;
   for (const [client, credentials] of clients) {
     for (const path of receiverPaths(client)) {
-      const call = openCall(sandbox.base_url, credentials);
+      const call = createCall(sandbox.base_url, credentials);
       const { webhook_secret } = await call('POST', '/v1/webhook', { webhook_url: receivers.url + path });
       receivers.send({ path, secret: webhook_secret });
     }
@@ -88,12 +88,12 @@ async function linkLarkspurAccount(
 ): Promise<Account> {
   const { url, staff: people } = sandbox.larkspur;
   const link = (access_token?: string) =>
-    linkAccount(openCall(sandbox.base_url, credentials), {
+    linkAccount(createCall(sandbox.base_url, credentials), {
       ...{ user_id, org_id, emr_url: url, person: people[staff], ...(access_token && { access_token }) },
     });
   const access_token = await link();
   const headers = { ...credentials, access_token };
-  const call = openCall(sandbox.base_url, headers);
+  const call = createCall(sandbox.base_url, headers);
   const patients = await untilSynced(call, patients_max.larkspur);
   const chart: Chart = { example: sandbox.example, visit_type: 'OV', patients, kinds: larkspur_kinds };
   return { headers, user_id, org_id, call, chart, relink: async () => void (await link(access_token)) };
@@ -107,10 +107,10 @@ async function linkFhirAccount(
   const emr = fhir_emrs[server];
   const person = emr?.people[n];
   if (!emr || !person) throw new Error('The FHIR server has no such user.');
-  const page = { base_url, call: openCall(base_url, credentials), user_id, org_id, emr, person };
+  const page = { base_url, call: createCall(base_url, credentials), user_id, org_id, emr, person };
   const access_token = await linkOnPage(page);
   const headers = { ...credentials, access_token };
-  const call = openCall(base_url, headers);
+  const call = createCall(base_url, headers);
   const patients = await untilSynced(call, patients_max.fhir);
   const first = async (list: string) => (await call('GET', `/v1/${list.replace('_', '-')}`))[list][0];
   const [provider, location, visit_type] = await until('the lists of an account are synced', async () => {
@@ -174,7 +174,7 @@ function createClient({ command }: Installation, name: string): Headers {
   return { client_id, client_secret };
 }
 
-export function openCall(base_url: string, headers: Headers): Call {
+export function createCall(base_url: string, headers: Headers): Call {
   return async (method, path, body) => {
     const response = await fetch(base_url + path, {
       method,

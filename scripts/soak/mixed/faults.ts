@@ -137,7 +137,7 @@ async function restart(slot: Slot, { measured, interruptions }: Target, signal: 
 }
 
 async function killWorker(slot: Slot, target: Target): Promise<void> {
-  const abandoned = await lanesOf(target, slot.pid());
+  const abandoned = await readLanes(target, slot.pid());
   const cause = async () => {
     const killed_at = Date.now();
     const pid = slot.pid();
@@ -154,7 +154,7 @@ async function freezeWorker(slot: Slot, target: Target): Promise<void> {
     process.kill(slot.pid(), 'SIGSTOP');
     const frozen_at = Date.now();
     await target.interruptions.noteProcess(slot.pid(), { killed: false });
-    const abandoned = await lanesOf(target, slot.pid());
+    const abandoned = await readLanes(target, slot.pid());
     // Not only after its lanes were claimed again: if all workers are frozen, nobody claims them.
     const thaw = async () => {
       await pause(frozen_ms);
@@ -169,7 +169,7 @@ async function freezeWorker(slot: Slot, target: Target): Promise<void> {
 type Claim = { id: string; fence: number };
 
 /** The lanes that a worker holds: its process is part of the owner's name. */
-async function lanesOf({ installation: { sql } }: Target, pid: number): Promise<Claim[]> {
+async function readLanes({ installation: { sql } }: Target, pid: number): Promise<Claim[]> {
   // Empty while the database is down.
   return sql<Claim[]>`SELECT id, fence FROM lanes WHERE owner LIKE ${`%:${pid}:%`}`.catch(() => []);
 }

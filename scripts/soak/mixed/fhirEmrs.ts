@@ -78,7 +78,7 @@ export async function linkOnPage({ base_url, call, emr, person, ...link }: PageL
   const { user_id, org_id, access_token } = link;
   const user = { user_id, org_id, emr_name: 'fhir', emr_instance_domain: emr.url };
   const { token } = await call('POST', '/link/token/create', { ...user, ...(access_token && { access_token }) });
-  const asLink = openLink(base_url, token);
+  const asLink = createLinkCall(base_url, token);
   const { consent } = await asLink('GET', 'session');
   await asLink('POST', 'consent', { terms_id: consent?.terms_id ?? '', language: 'en', text: 'What the page shows.' });
   const credentials = { way: 'authorization_code', client_id: emr.client_id };
@@ -100,7 +100,7 @@ async function signInOnPage(url: string, { username, password }: FhirPerson): Pr
   return new URL(location);
 }
 
-function openLink(base_url: string, link_token: string): Call {
+function createLinkCall(base_url: string, link_token: string): Call {
   return async (method, path, body) => {
     const response = await fetch(`${base_url}/link/v1/${path}`, {
       method,

@@ -41,8 +41,8 @@ const problem_rows: Record<number, RegExp> = {
 
 function violations({ invariants, problems }: MixedResult, row: number): number {
   const pattern = problem_rows[row];
-  const found = pattern ? problems.filter((problem) => pattern.test(problem)).length : 0;
-  return found + sum(invariants.filter(({ rows }) => rows.includes(row)).map((each) => each.violations));
+  const matching = pattern ? problems.filter((problem) => pattern.test(problem)).length : 0;
+  return matching + sum(invariants.filter(({ rows }) => rows.includes(row)).map((each) => each.violations));
 }
 
 function sum(values: readonly number[]): number {

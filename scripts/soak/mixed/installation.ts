@@ -45,20 +45,20 @@ const start_timeout_ms = 300_000;
 
 export async function startInstallation(folder: string, seed: number): Promise<Installation> {
   const emr_database = await startEmbedded({ data_dir: join(folder, 'emr') });
-  const emr_address = { ...addressOf(emr_database), database: 'larkspur' };
+  const emr_address = { ...toAddress(emr_database), database: 'larkspur' };
   await ensureDatabase(emr_address);
-  const emr_env = { LARKSPUR_DATABASE_URL: urlOf(emr_address), LARKSPUR_PORT: `${await freePort()}` };
+  const emr_env = { LARKSPUR_DATABASE_URL: toUrl(emr_address), LARKSPUR_PORT: `${await freePort()}` };
   const service = openInstallation(folder, emr_env);
   // Seeds the sandbox: its operator, its client and Larkspur's practice. From then on Larkspur runs alone.
   const seeding = await service.start('all');
   await seeding.stop();
-  const emr = await openSlot('emr', () => startEmr(folder, emr_env));
+  const emr = await startSlot('emr', () => startEmr(folder, emr_env));
   const port = `${await freePort()}`;
-  const api = await openSlot('api', () => service.start('api', { PORT: port }));
-  const workers = [1, 2].map(() => openSlot('worker', () => service.start('worker')));
+  const api = await startSlot('api', () => service.start('api', { PORT: port }));
+  const workers = [1, 2].map(() => startSlot('worker', () => service.start('worker')));
   const slots = [emr, api, ...(await Promise.all(workers))];
   const data_dir = join(folder, 'data');
-  const address = addressOf(await startEmbedded({ data_dir }));
+  const address = toAddress(await startEmbedded({ data_dir }));
   const sql = connect(address, { max: 3 });
   // The service's settings keep errors out of this log. With this one, every deadlock is noted in it, without data.
   await sql`ALTER SYSTEM SET log_lock_waits = on`;
@@ -69,7 +69,7 @@ export async function startInstallation(folder: string, seed: number): Promise<I
   return {
     sandbox,
     sql,
-    database_url: urlOf(address),
+    database_url: toUrl(address),
     database_log_file: join(data_dir, 'postgres.log'),
     slots,
     fhir_emrs,
@@ -97,7 +97,7 @@ export async function startInstallation(folder: string, seed: number): Promise<I
   };
 }
 
-async function openSlot(role: Slot['role'], start: () => Promise<Program>): Promise<Slot> {
+async function startSlot(role: Slot['role'], start: () => Promise<Program>): Promise<Slot> {
   let program = await start();
   return {
     role,
@@ -134,11 +134,11 @@ async function startReceivers(file: string, seed: number) {
   };
 }
 
-function addressOf({ host, port, user, password }: Omit<DatabaseAddress, 'database' | 'ssl'>): DatabaseAddress {
+function toAddress({ host, port, user, password }: Omit<DatabaseAddress, 'database' | 'ssl'>): DatabaseAddress {
   return { host, port, user, password, database: 'chartwire', ssl: false };
 }
 
 /** `?host=` names the folder of the unix socket. */
-function urlOf({ host, port, user, password, database }: DatabaseAddress): string {
+function toUrl({ host, port, user, password, database }: DatabaseAddress): string {
   return `postgres://${user}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
 }

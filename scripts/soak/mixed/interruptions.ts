@@ -21,9 +21,9 @@ export type Interruptions = {
 /** Less than a lease: afterwards, what the process held may be held by another one. */
 const look_timeout_ms = 10_000;
 
-export function openInterruptions({ sql }: Pick<Installation, 'sql'>, file: string): Interruptions {
+export function createInterruptionLog({ sql }: Pick<Installation, 'sql'>, file: string): Interruptions {
   const append = (line: Interruption) => appendFileSync(file, `${JSON.stringify(line)}\n`);
-  const held = async (pid: number, killed: boolean) => {
+  const readLeases = async (pid: number, killed: boolean) => {
     const deliveries = await sql<{ url: string; webhook_id: string }[]>`
       SELECT url, replace(event_id::text, '-', '') AS webhook_id FROM deliveries
         JOIN webhook_endpoints ON webhook_endpoints.id = endpoint_id
@@ -43,7 +43,7 @@ export function openInterruptions({ sql }: Pick<Installation, 'sql'>, file: stri
           kind: 'process',
           at,
           frozen: !killed,
-          ...(await until('the database responds', () => held(pid, killed), look_timeout_ms)),
+          ...(await until('the database responds', () => readLeases(pid, killed), look_timeout_ms)),
         });
       } catch {
         // Then it was not this process alone.
@@ -52,7 +52,7 @@ export function openInterruptions({ sql }: Pick<Installation, 'sql'>, file: stri
       }
     },
     noteDatabase: (at, until) => append({ kind: 'database', at, until }),
-    noteGrants: (accounts) => append({ kind: 'grants', at: Date.now(), users: accounts.map(userOf) }),
+    noteGrants: (accounts) => append({ kind: 'grants', at: Date.now(), users: accounts.map(toUser) }),
     relink: async (account) => {
       const at = Date.now();
       try {
@@ -61,12 +61,12 @@ export function openInterruptions({ sql }: Pick<Installation, 'sql'>, file: stri
         // The API or the EMR is down, or a one-time code was used before.
         return false;
       }
-      append({ kind: 'linked', at, until: Date.now(), user: userOf(account) });
+      append({ kind: 'linked', at, until: Date.now(), user: toUser(account) });
       return true;
     },
   };
 }
 
-function userOf({ org_id, user_id }: Account): User {
+function toUser({ org_id, user_id }: Account): User {
   return { org_id, user_id };
 }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { seededChance } from '../../../larkspur/seed/random.ts';
 import type { Acknowledged } from '../check/evidence.ts';
 import type { Account } from './accounts.ts';
-import { createRequest, tokenOf, type WriteRequest } from './requests.ts';
+import { composeToken, createRequest, type WriteRequest } from './requests.ts';
 
 export type Load = {
   /** Acknowledged writes by kind. */
@@ -42,7 +42,7 @@ export function startLoad(
   const writer = async (account: Account, seed: number) => {
     const chance = seededChance(seed);
     while (!stopped) {
-      const token = tokenOf(sent++);
+      const token = composeToken(sent++);
       const request = createRequest(chance, account.chart, token);
       const key = randomUUID();
       let accepted = await attempt(account, request, key);
@@ -76,7 +76,7 @@ export function startLoad(
       increment(failed, `${response.status} ${codeIn(text)}`.trim());
       if (refusals.has(response.status)) return 'refused' as const;
     } catch (error) {
-      increment(failed, codeOf(error));
+      increment(failed, readErrorCode(error));
     }
     return undefined;
   };
@@ -108,7 +108,7 @@ function codeIn(text: string): string {
   return /"code":"([a-z_]+)"/.exec(text)?.[1] ?? '';
 }
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   const { cause, name } = error as Error & { cause?: { code?: string } };
   return cause?.code ?? name;
 }

@@ -1,12 +1,12 @@
 import type { Sandbox } from '../../../src/surfaces/sandbox/seedSandbox.ts';
 import type { Call } from '../../linkAccount.ts';
-import { openCall } from './accounts.ts';
+import { createCall } from './accounts.ts';
 
 /** Sends requests to the dashboard as its owner. */
 export type Operator = Call;
 
 /** Signs in once: the number of password checks is limited. */
-export async function openOperator({ base_url, dashboard }: Sandbox): Promise<Operator> {
+export async function signInOperator({ base_url, dashboard }: Sandbox): Promise<Operator> {
   const { email, password } = dashboard;
   const response = await fetch(`${base_url}/dashboard/api/session`, {
     method: 'POST',
@@ -16,5 +16,5 @@ export async function openOperator({ base_url, dashboard }: Sandbox): Promise<Op
   if (!response.ok) throw new Error(`The sign-in to the dashboard returned ${response.status}.`);
   const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? '';
   const { session } = (await response.json()) as { session: { csrf_token: string } };
-  return openCall(base_url, { origin: base_url, cookie, 'x-csrf-token': session.csrf_token });
+  return createCall(base_url, { origin: base_url, cookie, 'x-csrf-token': session.csrf_token });
 }

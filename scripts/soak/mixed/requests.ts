@@ -15,7 +15,7 @@ export type Chart = {
 type RequestKinds = readonly [CreateRequest, ...CreateRequest[]];
 
 /** A text that only the n-th write of a run contains. Letters only, because it is also used as a name. */
-export function tokenOf(n: number): string {
+export function composeToken(n: number): string {
   const letters = [...n.toString(26).padStart(6, '0')].map((digit) => Number.parseInt(digit, 26));
   return `Soak${letters.map((letter) => String.fromCharCode(97 + letter)).join('')}`;
 }

@@ -10,9 +10,9 @@ import type { Checked } from '../check/main.ts';
 import { createAccounts, startRelinking } from './accounts.ts';
 import { causeFaults, type Measured } from './faults.ts';
 import { type Installation, startInstallation } from './installation.ts';
-import { openInterruptions } from './interruptions.ts';
+import { createInterruptionLog } from './interruptions.ts';
 import { type Load, startLoad } from './load.ts';
-import { openOperator } from './operator.ts';
+import { signInOperator } from './operator.ts';
 import { startReader } from './reader.ts';
 
 /** What a mixed run found. `invariants` and `problems` say whether a promise was broken. */
@@ -52,14 +52,14 @@ export async function runMixed(options: { folder: string; seed: number; minutes:
   const installation = await startInstallation(folder, seed);
   try {
     const accounts = await createAccounts(installation);
-    const operator = await openOperator(installation.sandbox);
+    const operator = await signInOperator(installation.sandbox);
     print(`mixed run: ${accounts.length} accounts are linked; ${options.minutes.toFixed(1)} minutes of faults follow`);
     const until_ms = Date.now() + options.minutes * 60_000;
     const queue = watchQueue(installation);
     const load = startLoad(installation.sandbox.base_url, accounts, {
       ...{ seed, file: files.acknowledged, pause_ms, isFull: queue.isFull },
     });
-    const interruptions = openInterruptions(installation, files.interruptions);
+    const interruptions = createInterruptionLog(installation, files.interruptions);
     const relinking = startRelinking(installation, accounts, interruptions.relink);
     const reader = startReader(installation, accounts, { seed, file: files.reads });
     const progress = setInterval(() => print(`${sum(load.acknowledged)} writes acknowledged`), progress_ms);

@@ -128,8 +128,8 @@ function webhookSecret(name: string, value: string): string {
 
 function quietHours(name: string, value: string): QuietHours {
   const [, from = '', to = '', zone = 'UTC'] = /^(\S+?)\s*-\s*(\S+)(?:\s+(\S+))?$/.exec(value) ?? [];
-  const [from_min, to_min] = [minuteOf(from), minuteOf(to)];
-  const timezone = timezoneOf(zone);
+  const [from_min, to_min] = [parseMinute(from), parseMinute(to)];
+  const timezone = parseTimezone(zone);
   if (from_min !== undefined && to_min !== undefined && from_min !== to_min && timezone !== undefined) {
     return { from_min, to_min, timezone, text: `${from}-${to} ${timezone}` };
   }
@@ -138,21 +138,21 @@ function quietHours(name: string, value: string): QuietHours {
 
 function dailyTime(name: string, value: string): DailyTime {
   const [time = '', zone = 'UTC', ...rest] = value.split(/\s+/);
-  const at_min = minuteOf(time);
-  const timezone = timezoneOf(zone);
+  const at_min = parseMinute(time);
+  const timezone = parseTimezone(zone);
   if (at_min !== undefined && timezone !== undefined && rest.length === 0) {
     return { at_min, timezone, text: `${time} ${timezone}` };
   }
   throw new StartFailure(`${name} must be off or have the form 08:00 Europe/Berlin, not '${value}'.`);
 }
 
-function minuteOf(time: string): number | undefined {
+function parseMinute(time: string): number | undefined {
   const [, hour, minute] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(time) ?? [];
   return hour === undefined ? undefined : Number(hour) * 60 + Number(minute);
 }
 
 /** An IANA name as it is usually written; undefined for an unknown one. Offsets are refused: they have no summer time. */
-function timezoneOf(name: string): string | undefined {
+function parseTimezone(name: string): string | undefined {
   if (!/^[A-Za-z]/.test(name)) return undefined;
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone;

@@ -109,16 +109,16 @@ function roleMap(name: string, value: string | undefined): RoleMap {
   const pairs = (value ?? '').split(',').filter((pair) => pair.trim() !== '');
   const map = new Map<string, MappedRole[]>();
   for (const pair of pairs) {
-    const [, claimed = '', given = ''] = /^\s*(.+?)\s*=\s*([^=]*?)\s*$/.exec(pair) ?? [];
+    const [, claimed = '', role = ''] = /^\s*(.+?)\s*=\s*([^=]*?)\s*$/.exec(pair) ?? [];
     const decoded = percentDecoded(claimed);
     if (!decoded) throw new StartFailure(`${name} must be comma-separated value=role pairs, not '${pair.trim()}'.`);
-    map.set(decoded, [...(map.get(decoded) ?? []), mappedRole(`The role of '${decoded}' in ${name}`, given)]);
+    map.set(decoded, [...(map.get(decoded) ?? []), mappedRole(`The role of '${decoded}' in ${name}`, role)]);
   }
   return map;
 }
 
-function mappedRole(name: string, given: string): MappedRole {
-  const [, role = '', client_id] = /^([^@]*)(?:@(.*))?$/.exec(given) ?? [];
+function mappedRole(name: string, text: string): MappedRole {
+  const [, role = '', client_id] = /^([^@]*)(?:@(.*))?$/.exec(text) ?? [];
   if (client_id === undefined) return { role: oneOf(name, role, operator_roles) };
   if (!/^ci_(live|test)_\w+$/.test(client_id)) {
     throw new StartFailure(

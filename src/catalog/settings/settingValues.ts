@@ -69,8 +69,8 @@ export function sandbox(value: string | undefined, env: Environment): boolean {
 }
 
 export function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((candidate) => candidate === value.toLowerCase());
-  if (found !== undefined) return found;
+  const match = allowed.find((candidate) => candidate === value.toLowerCase());
+  if (match !== undefined) return match;
   throw new StartFailure(`${name} must be one of ${allowed.join(', ')}, not '${value}'.`);
 }
 

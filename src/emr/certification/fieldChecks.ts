@@ -1,4 +1,4 @@
-import { takesField } from '../connector.ts';
+import { supportsField } from '../connector.ts';
 import { type FieldSample, type RequestFields, sample_id } from '../operations/operation.ts';
 import { type FieldOperation, operations, type WriteName, write_names } from '../operations/operations.ts';
 import { type Check, type Environment, expectFailure, fail } from './environment.ts';
@@ -11,7 +11,7 @@ const names = write_names.filter((name): name is FieldWrite => 'fields' in opera
 /** A sample, independent of the type of its operation. */
 type AnySample = Omit<FieldSample<unknown>, 'adds'> & { add: (input: unknown) => unknown };
 
-function samplesOf(name: FieldWrite): [field: string, AnySample][] {
+function listSamples(name: FieldWrite): [field: string, AnySample][] {
   const { samples }: RequestFields<object> = operations[name].fields;
   return Object.entries(samples).map(([field, { adds, ...sample }]) => [
     field,
@@ -26,8 +26,8 @@ export const fieldChecks: readonly Check[] = names.map((name) => ({
   run: async (env) => {
     await prepareWrite(env, name); // skips what the EMR does not offer
     const capabilities = await env.capabilities();
-    for (const [field, sample] of samplesOf(name)) {
-      if (takesField(env.connector, capabilities, name, field)) await expectWritten(env, name, field, sample);
+    for (const [field, sample] of listSamples(name)) {
+      if (supportsField(env.connector, capabilities, name, field)) await expectWritten(env, name, field, sample);
       else if (sample.refused_by !== 'api') await expectRefused(env, name, field, sample);
     }
   },

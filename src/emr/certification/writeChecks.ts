@@ -1,4 +1,4 @@
-import { instantOf, openZone } from '../../platform/time/zones.ts';
+import { loadZone, toInstant } from '../../platform/time/zones.ts';
 import { EmrFailure } from '../emrFailure.ts';
 import { booksFreeSlotsOnly } from '../operations/appointments.ts';
 import { collect, missing_id, type Saved, skip } from '../operations/operation.ts';
@@ -259,7 +259,7 @@ export const singleWriteChecks: readonly Check[] = [
       );
       const { emr } = await env.open();
       const booked = (await emr.getAppointment?.(ehr_id)) ?? skip('the EMR does not show single appointments');
-      if (instantOf(booked.starts, timezone) !== Date.parse(starts_at)) fail('the appointment is at another instant');
+      if (toInstant(booked.starts, timezone) !== Date.parse(starts_at)) fail('the appointment is at another instant');
     },
   },
   {
@@ -294,7 +294,7 @@ export const singleWriteChecks: readonly Check[] = [
 
 /** The middle of the next repeated hour that is ten months or more ahead, in its second pass. */
 function repeatedTime(timezone: string): string | undefined {
-  const zone = openZone(timezone);
+  const zone = loadZone(timezone);
   const first_min = Math.floor(Date.now() / 3_600_000) * 60 + 300 * 24 * 60;
   for (let hour = 1; hour < 366 * 24; hour++) {
     const minute = first_min + hour * 60;

@@ -3,7 +3,7 @@ import { EmrFailure } from '../emrFailure.ts';
 import { listCapabilities, listUnsupportedFields } from '../operations/operations.ts';
 import { documentBytesMax } from './chart/documents.ts';
 import { createChanges } from './lists.ts';
-import { openSupported, operations, supportedCapabilities } from './operations.ts';
+import { createSupportedOperations, operations, supportedCapabilities } from './operations.ts';
 import { describeIdentifiers, readPatients } from './patients/mrn.ts';
 import { serverFindings } from './practice/locations.ts';
 import { readCapabilityStatement, readSmartConfiguration, unexpectedEndpoint } from './sign-in/authorizationServer.ts';
@@ -11,7 +11,7 @@ import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { pageSignIn, signIn, signOut } from './sign-in/signIn.ts';
 import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
 import { toCapabilities, toServerFacts } from './transport/capabilities.ts';
-import { openClient } from './transport/client.ts';
+import { createClient } from './transport/client.ts';
 
 export const fhir: Connector = {
   name: 'fhir',
@@ -41,14 +41,14 @@ export const fhir: Connector = {
   documentBytesMax,
   serverFindings,
   sampleIdentifiers: async (endpoint, access) => {
-    const patients = readPatients(await openClient(endpoint, access).sample('Patient'));
+    const patients = readPatients(await createClient(endpoint, access).sample('Patient'));
     if (!patients) throw new EmrFailure('unavailable', 'The EMR did not list any patients.');
     return describeIdentifiers(patients, access.mrn_rule);
   },
   capabilities: listCapabilities(operations),
   open: (endpoint, access) => {
-    const client = openClient(endpoint, access);
-    return openSupported({ client, timezone: access.timezone ?? 'UTC', changes: createChanges(client) });
+    const client = createClient(endpoint, access);
+    return createSupportedOperations({ client, timezone: access.timezone ?? 'UTC', changes: createChanges(client) });
   },
 };
 

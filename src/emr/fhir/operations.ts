@@ -53,7 +53,7 @@ export function supportedCapabilities(capabilities: Capabilities): Capability[] 
   return listCapabilities(operations, (requirements) => meetsAll(capabilities, requirements));
 }
 
-export function openSupported(emr: Emr): Partial<Operations> {
+export function createSupportedOperations(emr: Emr): Partial<Operations> {
   const supported = operations.filter(({ requires = [] }) => meetsAll(emr.client.capabilities, requires));
   return Object.fromEntries(supported.map(({ operation, open }) => [operation, announceWrites(emr, open(emr))]));
 }

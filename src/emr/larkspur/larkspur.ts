@@ -1,5 +1,5 @@
 import type { Connector } from '../connector.ts';
-import { listCapabilities, listUnsupportedFields, openOperations } from '../operations/operations.ts';
+import { createOperations, listCapabilities, listUnsupportedFields } from '../operations/operations.ts';
 import { appointment_operations } from './appointments.ts';
 import { code_list_operations } from './changes.ts';
 import { chart_operations } from './chart.ts';
@@ -51,5 +51,5 @@ export const larkspur: Connector = {
   signIn,
   signOut,
   capabilities: listCapabilities(operations),
-  open: (endpoint, access) => openOperations(operations, openSession(endpoint, access)),
+  open: (endpoint, access) => createOperations(operations, openSession(endpoint, access)),
 };

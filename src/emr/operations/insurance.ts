@@ -125,8 +125,8 @@ export const insurance_operations = {
 /** Whether a sent name is that of a known person. */
 export function isSamePerson(
   sent: { first_name: string; last_name: string },
-  known: { first_name: string | null; last_name: string | null },
+  stored: { first_name: string | null; last_name: string | null },
 ): boolean {
   const same = (a: string, b: string | null) => a.trim() === (b ?? '').trim() || isSameName(a, b);
-  return same(sent.first_name, known.first_name) && same(sent.last_name, known.last_name);
+  return same(sent.first_name, stored.first_name) && same(sent.last_name, stored.last_name);
 }

@@ -54,7 +54,7 @@ export type Listing<Source> = {
    * Which of these records (EMR ids) no longer exist, without reading them all. A list without it is read in full more
    * often instead.
    */
-  findDeleted?: (known: readonly string[]) => Promise<string[]>;
+  findDeleted?: (stored_ids: readonly string[]) => Promise<string[]>;
 };
 
 /** One operation per record kind, declared in model/records/: `listPharmacies: Listing<PharmacySource>`. */

@@ -93,7 +93,7 @@ export function listUnsupportedFields<Session, Requirement>(
   );
 }
 
-export function openOperations<Session, Requirement>(
+export function createOperations<Session, Requirement>(
   implementations: readonly Implementation<Session, Requirement>[],
   session: Session,
 ): Partial<Operations> {

@@ -52,7 +52,7 @@ export async function authenticate(
 }
 
 /** A hash of what identifies the caller, to recognize it later. */
-export function credentialOf(
+export function hashCaller(
   ctx: Context,
   { auth }: Pick<Endpoint, 'auth'>,
   headers: IncomingHttpHeaders,

@@ -26,7 +26,7 @@ export async function authenticateOperator(
   if (endpoint.method !== 'GET') {
     requireOwnOrigin(ctx, headers);
     const sent = headers['x-csrf-token'];
-    if (typeof sent !== 'string' || !sameHash(Buffer.from(sent), Buffer.from(csrfTokenOf(token)))) {
+    if (typeof sent !== 'string' || !sameHash(Buffer.from(sent), Buffer.from(deriveCsrfToken(token)))) {
       throw apiError('operator_request_foreign');
     }
   }
@@ -93,7 +93,7 @@ export function deviceCookie(ctx: Pick<Context, 'config'>, token: string): strin
 }
 
 /** Derived from the session token, which no script can read. */
-export function csrfTokenOf(session_token: string): string {
+export function deriveCsrfToken(session_token: string): string {
   return hashToken(`csrf ${session_token}`).toString('base64url');
 }
 
@@ -124,7 +124,7 @@ export type CookieName = keyof typeof cookies;
 
 /** A `set-cookie` header. An empty value deletes the cookie. */
 export function setCookie(ctx: Pick<Context, 'config'>, name: CookieName, value: string): string {
-  const { full_name, scope } = placementOf(ctx, name);
+  const { full_name, scope } = placeCookie(ctx, name);
   const attributes = value === '' ? `${cookies[name].replace(/; Max-Age=\d+/, '')}; Max-Age=0` : cookies[name];
   return `${full_name}=${value}; ${scope}; ${attributes}`;
 }
@@ -134,13 +134,13 @@ export function readCookie(
   headers: IncomingHttpHeaders,
   name: CookieName,
 ): string | undefined {
-  const { full_name } = placementOf(ctx, name);
+  const { full_name } = placeCookie(ctx, name);
   const pair = (headers.cookie ?? '').split(/; */).find((each) => each.startsWith(`${full_name}=`));
   return pair?.slice(full_name.length + 1) || undefined;
 }
 
 /** `__Host-` keeps other hosts of the same domain from setting the cookie. It requires https and the path `/`. */
-function placementOf({ config }: Pick<Context, 'config'>, name: CookieName): { full_name: string; scope: string } {
+function placeCookie({ config }: Pick<Context, 'config'>, name: CookieName): { full_name: string; scope: string } {
   return config.base_url.startsWith('https:')
     ? { full_name: `__Host-chartwire_${name}`, scope: 'Path=/; Secure' }
     : { full_name: `chartwire_${name}`, scope: 'Path=/dashboard' };

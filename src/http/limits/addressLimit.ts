@@ -37,7 +37,7 @@ const credentials_max = 20_000;
 const delay_ms = 500;
 const delayed_max = 1000;
 
-export function openAddressLimit(limit: RateLimiter): AddressLimit {
+export function createAddressLimit(limit: RateLimiter): AddressLimit {
   const valid = new Set<string>();
   let delayed = 0;
   const reject = async (request: Caller, retry_after_s: number): Promise<never> => {
@@ -57,14 +57,14 @@ export function openAddressLimit(limit: RateLimiter): AddressLimit {
       limit.charge(addressKey(request.ip), costOfBody(request) + costOfBytes(response_bytes)),
     authenticate: async (request, credential, authenticate) => {
       const address = addressKey(request.ip);
-      const known = credential !== undefined && valid.has(credential);
+      const is_known = credential !== undefined && valid.has(credential);
       // Taken before and returned after, so that parallel attempts cannot exceed the limit.
       const { allowed, reset_s } = limit(address);
-      if (!allowed && !known) return reject(request, reset_s);
+      if (!allowed && !is_known) return reject(request, reset_s);
       try {
         const caller = await authenticate();
         if (allowed) limit.refund(address);
-        if (credential !== undefined && !known) {
+        if (credential !== undefined && !is_known) {
           if (valid.size >= credentials_max) valid.clear();
           valid.add(credential);
         }

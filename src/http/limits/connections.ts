@@ -16,7 +16,7 @@ const log_interval_ms = 10_000;
 export function limitConnections(
   { log }: Pick<Context, 'log'>,
   server: FastifyInstance,
-  descriptors_max = openFilesMax(),
+  descriptors_max = readOpenFilesMax(),
 ): void {
   if (descriptors_max === undefined) return;
   const served_max = Math.floor(descriptors_max * 0.6);
@@ -47,7 +47,7 @@ export function limitConnections(
 }
 
 /** The limit of this process, where the system tells it. Node has raised it to the most that it may use. */
-function openFilesMax(): number | undefined {
+function readOpenFilesMax(): number | undefined {
   try {
     const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
     return soft === undefined ? undefined : Number(soft);
@@ -86,7 +86,7 @@ export type Streams = {
 
 const streams_per_client_max = 20;
 
-export function openStreams(server: FastifyInstance): Streams {
+export function trackStreams(server: FastifyInstance): Streams {
   const streams = new Map<Readable, string | undefined>();
   server.addHook('preClose', async () => {
     for (const stream of streams.keys()) stream.push(null);

@@ -90,7 +90,7 @@ const keys_max = 100;
  * several processes within that time is granted by each of them and deducted afterwards, so that a caller gets the
  * configured rate on average. Without a database connection each process grants the whole rate.
  */
-export function openSharedLimits({ notify, listen }: Notifications): SharedLimits {
+export function createSharedLimits({ notify, listen }: Notifications): SharedLimits {
   const own = randomUUID();
   const limits = new Map<string, RateLimiter>();
 

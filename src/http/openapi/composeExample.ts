@@ -36,22 +36,22 @@ export function composeExample(schema: TObject, part: Part): Record<string, unkn
   return exampleOfObject(schema as Node, part);
 }
 
-function exampleOf(node: Node, name: string, part: Part): unknown {
-  const own = ownExampleOf(node);
+function chooseExample(node: Node, name: string, part: Part): unknown {
+  const own = findOwnExample(node);
   if (own !== undefined) return own;
-  const known = Object.hasOwn(examples, name) ? examples[name] : undefined;
-  const fitting = known?.find((value) => Value.Check(node as TSchema, value));
+  const candidates = Object.hasOwn(examples, name) ? examples[name] : undefined;
+  const fitting = candidates?.find((value) => Value.Check(node as TSchema, value));
   if (fitting !== undefined) return fitting;
   if (node.enum) return node.default ?? node.enum[0];
   if (node.anyOf) return exampleOfUnion(node.anyOf, name, part);
   if (node.type === 'object') return exampleOfObject(node, part);
-  if (node.type === 'array') return node.items ? [exampleOf(node.items, singular(name), part)] : [];
+  if (node.type === 'array') return node.items ? [chooseExample(node.items, singular(name), part)] : [];
   return exampleOfValue(node);
 }
 
-function ownExampleOf(node: Node): unknown {
+function findOwnExample(node: Node): unknown {
   if (node.examples && node.examples.length > 0) return node.examples[0];
-  return node.const ?? node.anyOf?.map(ownExampleOf).find((value) => value !== undefined);
+  return node.const ?? node.anyOf?.map(findOwnExample).find((value) => value !== undefined);
 }
 
 /** A nullable value is null unless its schema or name suggests an example. */
@@ -60,7 +60,7 @@ function exampleOfUnion(branches: Node[], name: string, part: Part): unknown {
   if (!first) return null;
   const optional = rest.some((branch) => branch.type === 'null');
   const unspecific = ['string', 'number', 'integer'].includes(first.type ?? '') && !first.format && !first.enum;
-  return optional && unspecific ? null : exampleOf(first, name, part);
+  return optional && unspecific ? null : chooseExample(first, name, part);
 }
 
 function exampleOfObject(node: Node, part: Part): Record<string, unknown> {
@@ -70,7 +70,7 @@ function exampleOfObject(node: Node, part: Part): Record<string, unknown> {
   // An update with only optional fields must still change one.
   const first = fields.find(([name]) => Object.hasOwn(examples, name)) ?? fields[0];
   const chosen = shown.length === 0 && part === 'body' && first ? [first] : shown;
-  return Object.fromEntries(chosen.map(([name, field]) => [name, exampleOf(field, name, part)]));
+  return Object.fromEntries(chosen.map(([name, field]) => [name, chooseExample(field, name, part)]));
 }
 
 function exampleOfValue(node: Node): unknown {

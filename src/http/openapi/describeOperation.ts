@@ -1,7 +1,7 @@
 import { type TObject, Type } from 'typebox';
 import type { ErrorCode } from '../../catalog/errors.ts';
 import { type EventType, event_types, events } from '../../model/events.ts';
-import { type Endpoint, takesKey } from '../endpoint.ts';
+import { acceptsKey, type Endpoint } from '../endpoint.ts';
 import { codeSamples } from './codeSamples.ts';
 import { composeExample } from './composeExample.ts';
 import type { Describer, Place } from './describeSchema.ts';
@@ -26,12 +26,12 @@ const required_headers: Record<Endpoint['auth'], readonly Header[]> = {
 };
 
 /** The headers that authenticate a request. */
-export function credentialsOf({ auth }: Endpoint): readonly Header[] {
+export function listCredentialHeaders({ auth }: Endpoint): readonly Header[] {
   return required_headers[auth];
 }
 
 /** The endpoint's own examples, or ones composed from its schemas. */
-export function examplesOf({ example = {}, params, query, body, response, stream }: Endpoint) {
+export function composeExamples({ example = {}, params, query, body, response, stream }: Endpoint) {
   return {
     params: example.params ?? (params ? composeExample(params, 'parameters') : {}),
     query: example.query ?? (query ? composeExample(query, 'parameters') : {}),
@@ -46,13 +46,13 @@ export function describeOperation(
   base_url: string,
   describer: Describer,
 ): Operation {
-  const examples = examplesOf(endpoint);
+  const examples = composeExamples(endpoint);
   return {
     operationId: endpoint.id,
     tags: endpoint.group === undefined ? [] : [endpoint.group],
     summary: endpoint.summary,
     ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
-    security: [Object.fromEntries(credentialsOf(endpoint).map((name) => [name, []]))],
+    security: [Object.fromEntries(listCredentialHeaders(endpoint).map((name) => [name, []]))],
     parameters: [
       ...parameters('path', endpoint.params, examples.params, describer),
       ...parameters('query', endpoint.query, examples.query, describer),
@@ -64,7 +64,7 @@ export function describeOperation(
           requestBody: {
             required: (endpoint.body.required ?? []).length > 0,
             content: {
-              [mediaTypeOf(endpoint)]: {
+              [chooseMediaType(endpoint)]: {
                 schema: describer.describeBody(endpoint.body, bodyPlace(endpoint)),
                 example: examples.body,
               },
@@ -81,7 +81,7 @@ export function describeOperation(
       },
       ...errorResponses(endpoint, errors, describer),
     },
-    'x-codeSamples': codeSamples(endpoint, examples, base_url, credentialsOf(endpoint)),
+    'x-codeSamples': codeSamples(endpoint, examples, base_url, listCredentialHeaders(endpoint)),
     ...(endpoint.events ? { 'x-events': [...endpoint.events] } : {}),
     ...(endpoint.found_in ? { 'x-found-in': endpoint.found_in } : {}),
     ...(endpoint.confirm ? { 'x-confirm': endpoint.confirm } : {}),
@@ -116,7 +116,7 @@ function accountFilter({ account_optional }: Endpoint): Parameter[] {
 }
 
 function idempotency(endpoint: Endpoint): Parameter[] {
-  if (!takesKey(endpoint)) return [];
+  if (!acceptsKey(endpoint)) return [];
   const description =
     'A unique string of your choice. A repeated request within 24 hours gets the first response and has no further effect.';
   const schema = { type: 'string', minLength: 1, maxLength: 255 };
@@ -128,12 +128,12 @@ function bodyPlace({ body_filters, file_field }: Endpoint): Place {
   return file_field === undefined ? 'json_body' : 'form';
 }
 
-function mediaTypeOf(endpoint: Endpoint): string {
+function chooseMediaType(endpoint: Endpoint): string {
   return endpoint.file_field === undefined ? 'application/json' : 'multipart/form-data';
 }
 
 /** The schema of an event as it is sent. */
-export function envelopeOf(type: EventType): TObject {
+export function describeEnvelope(type: EventType): TObject {
   const { has_job_id, has_account_reference, data, summary } = events[type];
   return Type.Object(
     {
@@ -145,13 +145,13 @@ export function envelopeOf(type: EventType): TObject {
       ...(has_account_reference ? { access_token_reference_id: Type.String() } : {}),
       data,
     },
-    { schema_name: schemaNameOf(type), description: summary },
+    { schema_name: toSchemaName(type), description: summary },
   );
 }
 
 /** Describes an event as a request to a webhook endpoint. */
 export function describeEvent(type: EventType, { describeSchema }: Describer): EventCall {
-  const envelope = envelopeOf(type);
+  const envelope = describeEnvelope(type);
   const example = composeExample(envelope, 'response');
   return {
     operationId: `event.${type}`,
@@ -167,7 +167,7 @@ export function describeEvent(type: EventType, { describeSchema }: Describer): E
 
 /** Any event: a union that `type` tells apart. */
 export function describeAnyEvent(): Schema {
-  const refs = event_types.map((type) => [type, `#/components/schemas/${schemaNameOf(type)}`] as const);
+  const refs = event_types.map((type) => [type, `#/components/schemas/${toSchemaName(type)}`] as const);
   return {
     description: 'An event as it is sent to a webhook endpoint. `type` says which one it is.',
     oneOf: refs.map(([, $ref]) => ({ $ref })),
@@ -176,6 +176,6 @@ export function describeAnyEvent(): Schema {
 }
 
 /** `patient.insurance.added` → `PatientInsuranceAddedEvent`. */
-function schemaNameOf(type: EventType): string {
+function toSchemaName(type: EventType): string {
   return `${pascalCase(type)}Event`;
 }

@@ -55,9 +55,9 @@ export function schemaDescriber() {
     const described = describeSchema(field, place);
     const { description: _inner, ...cleaned } = withBlank(described, field as Node, place, required);
     // The description of a named schema stands in its component.
-    const own = described.$ref === undefined ? textOf(field as Node, 'description') : undefined;
+    const own = described.$ref === undefined ? findText(field as Node, 'description') : undefined;
     const text = own ?? descriptions[name];
-    const notation = textOf(field as Node, 'notation');
+    const notation = findText(field as Node, 'notation');
     const description = notation === undefined ? text : `${text} (${notation})`;
     return text === undefined ? cleaned : { description, ...withoutTexts(cleaned) };
   }
@@ -89,8 +89,8 @@ export function schemaDescriber() {
   }
 
   function component(name: string, schema: Schema): Schema {
-    const known = components[name];
-    if (known && JSON.stringify(known) !== JSON.stringify(schema)) {
+    const existing = components[name];
+    if (existing && JSON.stringify(existing) !== JSON.stringify(schema)) {
       throw new Error(`Two different schemas are called ${name}.`);
     }
     components[name] = schema;
@@ -125,7 +125,7 @@ function isAnyText({ type, enum: values, pattern, format, minLength }: Schema): 
 }
 
 /** A text of the field itself, or of a branch without a name of its own: `nullable(text({ description }))`. */
-function textOf(node: Node, keyword: 'description' | 'notation'): string | undefined {
+function findText(node: Node, keyword: 'description' | 'notation'): string | undefined {
   const branches = (node.anyOf ?? []).filter(({ schema_name }) => schema_name === undefined);
   return node[keyword] ?? branches.map((branch) => branch[keyword]).find((text) => text !== undefined);
 }
@@ -142,7 +142,7 @@ export function dereference(document: Document): Document {
     if (Array.isArray(node)) return node.map(resolve);
     if (typeof node !== 'object' || node === null) return node;
     const { $ref, ...rest } = node as { $ref?: string };
-    const target = $ref === undefined ? {} : targetOf(document, $ref);
+    const target = $ref === undefined ? {} : resolveRef(document, $ref);
     return Object.fromEntries(
       Object.entries({ ...target, ...rest }).map(([keyword, value]) => [
         keyword,
@@ -155,7 +155,7 @@ export function dereference(document: Document): Document {
 }
 
 /** `#/components/schemas/Patient` → the schema. */
-function targetOf(document: Document, ref: string): object {
+function resolveRef(document: Document, ref: string): object {
   const [kind = '', name = ''] = ref.replace('#/components/', '').split('/');
   const target = (document.components as Record<string, Record<string, object>>)[kind]?.[name];
   if (!target) throw new Error(`${ref} does not exist.`);

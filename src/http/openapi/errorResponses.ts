@@ -75,20 +75,22 @@ export function errorResponses(
   codes: readonly ErrorCode[],
   describer: Describer,
 ): Record<string, Response> {
-  const exampleOf = (code: ErrorCode): Example => {
+  const describeExample = (code: ErrorCode): Example => {
     const own = ownFills(endpoint, code);
-    return own ? { value: bodyOf(code, own) } : describer.shareExample(code, { value: bodyOf(code) });
+    return own ? { value: composeBody(code, own) } : describer.shareExample(code, { value: composeBody(code) });
   };
   const statuses = [...new Set(codes.map((code) => errors[code].status))].sort((a, b) => a - b);
   return Object.fromEntries(
     statuses.map((status) => {
       const here = codes.filter((code) => errors[code].status === status);
-      const values = here.map((code) => [code, exampleOf(code)] as const);
+      const values = here.map((code) => [code, describeExample(code)] as const);
       return [
         String(status),
         {
           description: here.map((code) => `\`${code}\`: ${errors[code].message}`).join('  \n'),
-          content: { 'application/json': { schema: schemaOf(here, describer), examples: Object.fromEntries(values) } },
+          content: {
+            'application/json': { schema: narrowSchema(here, describer), examples: Object.fromEntries(values) },
+          },
         },
       ];
     }),
@@ -118,7 +120,7 @@ export function shareErrorResponses(operations: readonly Operation[]): Record<st
 }
 
 /** The body of an error. `own` are the values of its endpoint. */
-function bodyOf(code: ErrorCode, own: OwnFills = {}): Record<string, unknown> {
+function composeBody(code: ErrorCode, own: OwnFills = {}): Record<string, unknown> {
   const { field_at_fault, ...own_fill } = own;
   const message = errorMessage(code, { ...(fills as Partial<Record<ErrorCode, object>>)[code], ...own_fill });
   if (code === 'login_required') return { success: false, error: code, message };
@@ -129,21 +131,21 @@ type OwnFills = { field_at_fault?: string } & Record<string, string>;
 
 /** Values that depend on the endpoint: the field, the kind of record. Undefined if the error is the same everywhere. */
 function ownFills(endpoint: Endpoint, code: ErrorCode): OwnFills | undefined {
-  const field = fieldOf(endpoint);
+  const field = chooseField(endpoint);
   if (code === 'missing_field') return { field, field_at_fault: field };
-  if (code === 'invalid_field') return { rule: `${field} ${ruleOf(endpoint)}`, field_at_fault: field };
-  if (code === 'record_not_found') return { noun: nounOf(endpoint.path) };
+  if (code === 'invalid_field') return { rule: `${field} ${describeRule(endpoint)}`, field_at_fault: field };
+  if (code === 'record_not_found') return { noun: readNoun(endpoint.path) };
   if (code === 'media_type_unsupported' && endpoint.file_field) return { expected: 'multipart/form-data' };
   return undefined;
 }
 
-function fieldOf({ body, query }: Endpoint): string {
+function chooseField({ body, query }: Endpoint): string {
   const schema = body ?? query;
   return (schema?.required ?? [])[0] ?? Object.keys(schema?.properties ?? {})[0] ?? 'body';
 }
 
-function ruleOf(endpoint: Endpoint): string {
-  const schema = (endpoint.body ?? endpoint.query)?.properties[fieldOf(endpoint)] as
+function describeRule(endpoint: Endpoint): string {
+  const schema = (endpoint.body ?? endpoint.query)?.properties[chooseField(endpoint)] as
     | { type?: string; enum?: unknown[]; format?: string }
     | undefined;
   if (schema?.enum) return `must be one of: ${schema.enum.join(', ')}`;
@@ -153,14 +155,14 @@ function ruleOf(endpoint: Endpoint): string {
 }
 
 /** `/v1/webhook-events/{id}/resend` → `Event`. */
-function nounOf(path: string): string {
+function readNoun(path: string): string {
   const named = path.split('/{').at(-2)?.split('/').at(-1) ?? path.split('/')[2] ?? '';
   const word = named.split('-').at(-1)?.replace(/s$/, '') ?? '';
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
 /** The error body, narrowed to the codes of this response. */
-function schemaOf(codes: ErrorCode[], { describeSchema }: Describer): Schema {
+function narrowSchema(codes: ErrorCode[], { describeSchema }: Describer): Schema {
   if (codes.length === 1 && codes[0] === 'login_required') return describeSchema(LoginRequiredBody);
   return { allOf: [describeSchema(ErrorBody), { properties: { code: { enum: codes } } }] };
 }

@@ -25,11 +25,11 @@ export type Method = {
   outcome?: { succeeded: string[]; all: string[]; job_id: 'always' | 'sometimes' | 'never'; match: string };
 };
 
-export function methodsOf(document: Document): Method[] {
+export function listMethods(document: Document): Method[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item)
       .filter(([, operation]) => !isStream(operation))
-      .map(([verb, operation]) => methodOf(document, path, verb, operation)),
+      .map(([verb, operation]) => describeMethod(document, path, verb, operation)),
   );
 }
 
@@ -40,28 +40,28 @@ function isStream({ responses }: Operation): boolean {
 
 /** Resolves a reference to a named schema. */
 export function resolveSchema(document: Document, schema: Schema): Schema {
-  const name = nameOf(schema);
+  const name = readRefName(schema);
   return name === undefined ? schema : (document.components.schemas[name] ?? {});
 }
 
 /** The name of the schema that is referred to. */
-export function nameOf({ $ref }: Schema): string | undefined {
+export function readRefName({ $ref }: Schema): string | undefined {
   return $ref?.slice('#/components/schemas/'.length);
 }
 
 /** The alternatives of a schema, without the empty text that optional fields also accept: it says no more than null. */
-export function alternativesOf({ anyOf, oneOf }: Schema): Schema[] | undefined {
+export function listAlternatives({ anyOf, oneOf }: Schema): Schema[] | undefined {
   return (anyOf ?? oneOf)?.filter(({ maxLength }) => maxLength !== 0);
 }
 
-function methodOf(document: Document, path: string, verb: string, operation: Operation): Method {
+function describeMethod(document: Document, path: string, verb: string, operation: Operation): Method {
   const parts = operation.operationId.split('.');
   const [[media_type, content] = []] = Object.entries(operation.requestBody?.content ?? {});
   const body = content && resolveSchema(document, content.schema);
   const has_fields = Object.keys(body?.properties ?? {}).length > 0;
   const response = operation.responses['200']?.content?.['application/json']?.schema ?? {};
-  const items = parts.at(-1) === 'list' || operation['x-reads'] ? itemsOf(response) : undefined;
-  const outcome = operation['x-events'] && outcomeOf(resolveSchema(document, response), operation['x-events']);
+  const items = parts.at(-1) === 'list' || operation['x-reads'] ? findItems(response) : undefined;
+  const outcome = operation['x-events'] && describeOutcome(resolveSchema(document, response), operation['x-events']);
   return {
     resource: parts.slice(0, -1),
     name: parts.at(-1) ?? '',
@@ -80,13 +80,13 @@ function methodOf(document: Document, path: string, verb: string, operation: Ope
   };
 }
 
-function itemsOf({ properties = {} }: Schema): Method['items'] {
+function findItems({ properties = {} }: Schema): Method['items'] {
   const lists = Object.entries(properties).filter(([, { type }]) => type === 'array');
   const [field, schema] = lists[0] ?? [];
   return field !== undefined && schema?.items ? { field, schema: schema.items } : undefined;
 }
 
-function outcomeOf({ properties = {}, required = [] }: Schema, all: string[]): NonNullable<Method['outcome']> {
+function describeOutcome({ properties = {}, required = [] }: Schema, all: string[]): NonNullable<Method['outcome']> {
   const job_id = required.includes('job_id') ? 'always' : 'job_id' in properties ? 'sometimes' : 'never';
   const match = Object.keys(properties).find((name) => name.endsWith('_id') && name !== 'job_id') ?? '';
   return { succeeded: all.filter((type) => !type.endsWith('failed')), all, job_id, match };

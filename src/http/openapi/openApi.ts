@@ -1,20 +1,20 @@
 import type { ErrorCode } from '../../catalog/errors.ts';
 import { event_types } from '../../model/events.ts';
 import { groups } from '../../model/groups.ts';
-import { type Endpoint, takesKey } from '../endpoint.ts';
+import { acceptsKey, type Endpoint } from '../endpoint.ts';
 import { describeAnyEvent, describeEvent, describeOperation, headers } from './describeOperation.ts';
 import { schemaDescriber } from './describeSchema.ts';
 import type { Document, Operation } from './document.ts';
 import { shareErrorResponses } from './errorResponses.ts';
 
 /** Derives the OpenAPI 3.1 document from the public endpoints among those given. */
-export function openApi(endpoints: readonly Endpoint[], info: { version: string; base_url: string }): Document {
+export function composeOpenApi(endpoints: readonly Endpoint[], info: { version: string; base_url: string }): Document {
   const documented = endpoints.filter(({ surface }) => surface === 'api');
   const used = new Set(documented.map(({ group }) => group));
   const describer = schemaDescriber();
   const paths: Record<string, Record<string, Operation>> = {};
   for (const endpoint of documented) {
-    const operation = describeOperation(endpoint, errorsOf(endpoint), info.base_url, describer);
+    const operation = describeOperation(endpoint, listErrors(endpoint), info.base_url, describer);
     paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation };
   }
   const responses = shareErrorResponses(Object.values(paths).flatMap((item) => Object.values(item)));
@@ -51,7 +51,7 @@ function sortByName<T>(components: Record<string, T>): Record<string, T> {
 }
 
 /** The errors an endpoint can return: its own, and those that follow from its authentication, body and query. */
-export function errorsOf(endpoint: Endpoint): ErrorCode[] {
+export function listErrors(endpoint: Endpoint): ErrorCode[] {
   const codes: ErrorCode[] = [];
   // Without fields of its own, it still rejects a body that has some.
   if (endpoint.method !== 'GET') {
@@ -63,7 +63,7 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   codes.push('invalid_field');
   if (endpoint.needs) codes.push('operation_not_offered');
   codes.push('unexpected_query', ...(endpoint.errors ?? []));
-  if (takesKey(endpoint)) {
+  if (acceptsKey(endpoint)) {
     codes.push('idempotency_key_invalid', 'idempotency_key_running', 'idempotency_key_reused');
   }
   if (endpoint.auth !== 'none')

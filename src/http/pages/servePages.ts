@@ -180,8 +180,8 @@ export function sendPrepared(reply: FastifyReply, { hash, bodies }: PreparedText
   const etag = `"${hash}-${encoding}"`;
   reply.headers({ etag, vary: 'accept-encoding' });
   // A proxy that compresses by itself makes the ETag weak.
-  const known = (headers['if-none-match'] ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
-  if (reply.statusCode === 200 && known.includes(etag)) return reply.status(304).send();
+  const etags = (headers['if-none-match'] ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
+  if (reply.statusCode === 200 && etags.includes(etag)) return reply.status(304).send();
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   return reply.send(bodies[encoding]);
 }

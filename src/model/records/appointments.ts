@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { id, known, nullable } from '../fields.ts';
+import { emr_value, id, nullable } from '../fields.ts';
 import { dayRange, equals, recordKind } from './recordKind.ts';
 
 const shown = {
@@ -7,27 +7,27 @@ const shown = {
     description: 'The EMR’s status code, or `pending` while the appointment is waiting to be written',
     examples: ['CON'],
   }),
-  appointment_mode: known.text,
+  appointment_mode: emr_value.text,
   appointment_type: Type.String(),
-  practice_id: known.text,
+  practice_id: emr_value.text,
   reason: nullable(Type.String({ description: 'Reason for the visit' })),
-  complaint_type: known.text,
-  patient_name: known.text,
-  patient_first_name: known.text,
-  patient_last_name: known.text,
-  patient_mrn: known.text,
-  patient_ehr_id: known.text,
-  patient_dob: known.date,
-  patient_gender: known.text,
-  patient_phone: known.text,
+  complaint_type: emr_value.text,
+  patient_name: emr_value.text,
+  patient_first_name: emr_value.text,
+  patient_last_name: emr_value.text,
+  patient_mrn: emr_value.text,
+  patient_ehr_id: emr_value.text,
+  patient_dob: emr_value.date,
+  patient_gender: emr_value.text,
+  patient_phone: emr_value.text,
   provider_ehr_id: Type.String(),
-  secondary_provider_ehr_id: known.text,
+  secondary_provider_ehr_id: emr_value.text,
   insurances: Type.Array(
     Type.Object(
       {
         name: nullable(Type.String({ description: 'Name of the insurance' })),
-        subscriber_number: known.text,
-        group_number: known.text,
+        subscriber_number: emr_value.text,
+        group_number: emr_value.text,
         priority: nullable(Type.Integer({ description: 'Order in which the insurances are billed, starting at 1' })),
       },
       { schema_name: 'AppointmentInsurance', description: 'An insurance of the patient' },
@@ -48,15 +48,15 @@ const shown = {
     Type.Object(
       {
         name: nullable(Type.String({ description: 'Name of the medication' })),
-        strength: known.text,
-        frequency: known.text,
+        strength: emr_value.text,
+        frequency: emr_value.text,
       },
       { schema_name: 'AppointmentMedication', description: 'A medication of a visit' },
     ),
     { description: 'Medications of the visit' },
   ),
   note: nullable(Type.String({ description: 'Note about the appointment' })),
-  progress_note: known.text,
+  progress_note: emr_value.text,
   created_at: nullable(
     Type.String({ format: 'date-time', description: 'When the appointment was created in the EMR' }),
   ),
@@ -68,7 +68,7 @@ export const AppointmentSource = Type.Object({
   minutes: Type.Integer(),
   facility_ehr_id: Type.String(),
   cancelled: Type.Boolean(),
-  insurance_subscriber: known.text,
+  insurance_subscriber: emr_value.text,
   ...shown,
 });
 export type AppointmentSource = Static<typeof AppointmentSource>;
@@ -76,7 +76,7 @@ export type AppointmentSource = Static<typeof AppointmentSource>;
 export const Appointment = Type.Object(
   {
     id,
-    ehr_appointment_id: known.text,
+    ehr_appointment_id: emr_value.text,
     datetime: Type.String({
       format: 'date-time',
       description: 'Start of the appointment, with the offset of the EMR instance',
@@ -84,14 +84,14 @@ export const Appointment = Type.Object(
     duration: Type.Integer({ description: 'Length in minutes' }),
     location: Type.String({ description: 'EMR ID of the location' }),
     ...shown,
-    provider_name: known.text,
-    provider_npi: known.text,
-    insurance: known.text,
-    insurance_number: known.text,
-    insurance_group_number: known.text,
-    insurance_subscriber: known.text,
-    secondary_insurance: known.text,
-    secondary_insurance_number: known.text,
+    provider_name: emr_value.text,
+    provider_npi: emr_value.text,
+    insurance: emr_value.text,
+    insurance_number: emr_value.text,
+    insurance_group_number: emr_value.text,
+    insurance_subscriber: emr_value.text,
+    secondary_insurance: emr_value.text,
+    secondary_insurance_number: emr_value.text,
     object_metadata: Type.Object({
       created_at: Type.String({ format: 'date-time', description: 'When Chartwire first saw the appointment' }),
     }),

@@ -1,21 +1,21 @@
 import { type Static, Type } from 'typebox';
-import { activity, id, known, nullable } from '../fields.ts';
+import { activity, emr_value, id, nullable } from '../fields.ts';
 import { fold } from '../fold.ts';
 import { byStatus, containsName, equals, recordKind } from './recordKind.ts';
 
 const fields = {
   ehr_id: Type.String({ examples: ['301'] }),
   name: Type.String({ description: 'Name of the insurance company', examples: ['Examplecare Gold'] }),
-  payer_id: known.text,
+  payer_id: emr_value.text,
   active: Type.Boolean({ description: 'Whether status is active' }),
   address: nullable(Type.String({ description: 'Street and number' })),
-  city: known.text,
-  state: known.text,
+  city: emr_value.text,
+  state: emr_value.text,
   created_at: nullable(Type.String({ format: 'date-time', description: 'When the record was created in the EMR' })),
 };
 
 /** `carrier_id` is the EMR's id of the carrier; the API does not return it. */
-export const InsuranceProviderSource = Type.Object({ ...fields, carrier_id: known.text });
+export const InsuranceProviderSource = Type.Object({ ...fields, carrier_id: emr_value.text });
 export type InsuranceProviderSource = Static<typeof InsuranceProviderSource>;
 export const InsuranceProvider = Type.Object(
   { id, ...fields, status: activity },

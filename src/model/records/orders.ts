@@ -1,18 +1,18 @@
 import { type Static, Type } from 'typebox';
-import { day, known, nullable } from '../fields.ts';
+import { day, emr_value, nullable } from '../fields.ts';
 import { dayRange, equals, recordKind } from './recordKind.ts';
 
 const fields = {
   order_name: Type.String(),
   order_date: day(),
-  provider_id: known.text,
+  provider_id: emr_value.text,
   patient_mrn: Type.String(),
-  patient_name: known.text,
-  patient_dob: known.date,
+  patient_name: emr_value.text,
+  patient_dob: emr_value.date,
   appointment_id: nullable(Type.String({ description: 'The EMR’s ID of the appointment', examples: ['400022'] })),
   priority: nullable(Type.String({ description: 'Priority, as the EMR gives it' })),
-  assigned_to_name: known.text,
-  emr_assigned_to_id: known.text,
+  assigned_to_name: emr_value.text,
+  emr_assigned_to_id: emr_value.text,
   lab_results: nullable(Type.Record(Type.String(), Type.Unknown(), { examples: [{ status: 'Final' }] })),
 };
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { choices, date_time, day, id, known, nullable } from '../fields.ts';
+import { choices, date_time, day, emr_value, id, nullable } from '../fields.ts';
 import { fold } from '../fold.ts';
 import { byPhone, containsName, equals, phoneColumn, recordKind } from './recordKind.ts';
 
@@ -30,7 +30,7 @@ const demographics = {
   first_name: Type.String(),
   middle_name: nullable(Type.String()),
   last_name: Type.String(),
-  dob: known.date,
+  dob: emr_value.date,
   sex: patient_sex,
   phone: nullable(Type.String()),
   cell_phone: nullable(Type.String()),

@@ -153,6 +153,6 @@ export function dayRange(column: string, label: string, options: { local?: true 
 }
 
 /** The path of the kind's list endpoint, and the prefix of its other paths. */
-export function pathOf(kind: { name: string }): string {
+export function toListPath(kind: { name: string }): string {
   return `/v1/${kind.name.replaceAll('_', '-')}`;
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { activity, id, known, nullable } from '../fields.ts';
+import { activity, emr_value, id, nullable } from '../fields.ts';
 import { fold } from '../fold.ts';
 import { byPhone, byStatus, containsName, equals, phoneColumn, recordKind } from './recordKind.ts';
 
@@ -10,14 +10,14 @@ const fields = {
   last_name: Type.String({ examples: ['Consultson'] }),
   middle_initial: nullable(Type.String({ examples: ['A'] })),
   speciality: nullable(Type.String({ examples: ['Neurology'] })),
-  phone: known.text,
-  fax: known.text,
+  phone: emr_value.text,
+  fax: emr_value.text,
   email: nullable(Type.String({ examples: ['umber.consultson@example.org'] })),
-  npi: known.text,
-  address_street: known.text,
-  address_city: known.text,
-  address_state: known.text,
-  address_zip: known.text,
+  npi: emr_value.text,
+  address_street: emr_value.text,
+  address_city: emr_value.text,
+  address_state: emr_value.text,
+  address_zip: emr_value.text,
   status: activity,
 };
 

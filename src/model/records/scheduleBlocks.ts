@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { id, known, nullable } from '../fields.ts';
+import { emr_value, id, nullable } from '../fields.ts';
 import { recordKind } from './recordKind.ts';
 
 const fields = {
@@ -8,7 +8,7 @@ const fields = {
   minutes: Type.Integer(),
   provider_ehr_id: Type.String(),
   facility_ehr_id: nullable(Type.String({ description: 'Null blocks all facilities' })),
-  reason: known.text,
+  reason: emr_value.text,
 };
 
 export const ScheduleBlockSource = Type.Object(fields);

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { birthDate, changesOf, choices, clearable, day, text, unclearable, us_state, us_zip } from '../fields.ts';
+import { birthDate, choices, clearable, day, text, toChanges, unclearable, us_state, us_zip } from '../fields.ts';
 
 /** The patient's relationship to the subscriber: insurers' codes and their names. */
 export const subscriber_relationships = {
@@ -87,13 +87,13 @@ export const InsuranceChanges = Type.Object(
     ...path,
     emr_insurance_id: text({ description: 'EMR ID of the insurance' }),
     member_id: unclearable(text({ description: 'Member or policy ID' })),
-    ...changesOf(Type.Object(fields)),
+    ...toChanges(Type.Object(fields)),
     // An insurance always has a company.
     insurance_provider_id: unclearable(fields.insurance_provider_id),
     insurance_name: unclearable(fields.insurance_name),
     insurance_payer_id: unclearable(fields.insurance_payer_id),
     subscriber_demographics: clearable(
-      Type.Object(changesOf(subscriber_demographics), {
+      Type.Object(toChanges(subscriber_demographics), {
         additionalProperties: false,
         schema_name: 'SubscriberUpdate',
         description: 'Changes to the subscriber',

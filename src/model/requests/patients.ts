@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { birthDate, changesOf, choices, clearable, email, flag, text, us_phone, us_state, us_zip } from '../fields.ts';
+import { birthDate, choices, clearable, email, flag, text, toChanges, us_phone, us_state, us_zip } from '../fields.ts';
 import { patient_sex } from '../records/patients.ts';
 
 /** Values of `responsible_party`: who pays for the patient. */
@@ -134,14 +134,14 @@ const save_previous_address = clearable(
 
 /** Which of the fields can be changed depends on the state of the patient. */
 export const PatientChanges = Type.Object(
-  { ...changesOf(PatientRequest), save_previous_address },
+  { ...toChanges(PatientRequest), save_previous_address },
   { schema_name: 'PatientUpdate', description: 'Changes to a patient; null clears a field' },
 );
 export type PatientChanges = Static<typeof PatientChanges>;
 
 /** What can be changed once the patient exists in the EMR. */
 export const ActivePatientChanges = Type.Object({
-  ...changesOf(Type.Object({ ...contact, ...doctors })),
+  ...toChanges(Type.Object({ ...contact, ...doctors })),
   save_previous_address,
 });
 export const active_fields: ReadonlySet<string> = new Set(Object.keys(ActivePatientChanges.properties));

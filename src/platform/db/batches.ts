@@ -29,7 +29,7 @@ export type Batches = <Entry, Result>(
  * Collects entries by batch and tenant. A statement sets one tenant, so tenants are never mixed, and each has one
  * statement of a batch in progress: a busy tenant waits behind its own work.
  */
-export function openBatches(
+export function createBatches(
   execute: <T>(client_id: string, kind: Batch<never, never>['kind'], work: (sql: Query) => Promise<T>) => Promise<T>,
 ): Batches {
   const groups = new Map<object, Map<string, Group<unknown, unknown>>>();
@@ -51,7 +51,7 @@ export function openBatches(
 
 /**
  * Answers a query for many requests in one statement. `select` is the query for one of them, which is the JSON object
- * `asked.request`; each result is its row. Without `LIMIT`, an EXISTS in it may become a scan of the whole table.
+ * `requested.request`; each result is its row. Without `LIMIT`, an EXISTS in it may become a scan of the whole table.
  */
 export function readBatch<Request extends object, Row>(
   select: (sql: Query) => Fragment,
@@ -64,14 +64,14 @@ export function readBatch<Request extends object, Row>(
       const rows = await sql<{ position: number }[]>`
         WITH tenant AS MATERIALIZED (SELECT set_config('chartwire.client_id', ${client_id}, true) AS id)
         SELECT result.* FROM tenant CROSS JOIN LATERAL (
-          SELECT asked.position, found.*
-            FROM json_array_elements(${sql.json(requests)}::text::json) WITH ORDINALITY AS asked (request, position)
+          SELECT requested.position, found.*
+            FROM json_array_elements(${sql.json(requests)}::text::json) WITH ORDINALITY AS requested (request, position)
             CROSS JOIN LATERAL (${select(sql)}) AS found
            WHERE tenant.id IS NOT NULL OFFSET 0
         ) AS result`;
       // The caller names the columns it selected, as in `Database.read`.
-      const found = new Map(rows.map((row) => [row.position, row as unknown as Row]));
-      return requests.map((_, n) => found.get(n + 1));
+      const by_position = new Map(rows.map((row) => [row.position, row as unknown as Row]));
+      return requests.map((_, n) => by_position.get(n + 1));
     },
   };
 }

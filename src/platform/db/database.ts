@@ -4,7 +4,7 @@ import type { DatabaseAddress } from '../../../sql/address.ts';
 import { type ConnectOptions, connect as connectSql, type Sql, type Tx } from '../../../sql/connect.ts';
 import { type OnNotification, openListener } from '../../../sql/listen.ts';
 import type { Fragment, Query } from '../../../sql/statement.ts';
-import { type Batches, batch_wait, isRefusedBatch, openBatches } from './batches.ts';
+import { type Batches, batch_wait, createBatches, isRefusedBatch } from './batches.ts';
 import { fairSlots } from './fairSlots.ts';
 import { checkRole, type RoleAddresses, role_settings, service_role, system_role } from './roles.ts';
 
@@ -33,12 +33,12 @@ export type Database = {
   /** The same for reads that may be slow, such as searches: on a connection of the pool, where nothing waits behind them. */
   search<Row>(client_id: string, query: (sql: Query) => Fragment): Promise<Row[]>;
   /** Does the same for many requests of one tenant that arrive together, in one statement or transaction. */
-  together: Batches;
+  batched: Batches;
   /**
    * The same for work that can be repeated safely: if the batch fails because of one of its entries, which may be this
    * one, or an error in our own code, the entry is done in a transaction of its own.
    */
-  togetherOrAlone: Batches;
+  batchedOrAlone: Batches;
   /**
    * One statement that writes rows of one tenant; its first CTE is `tenant`, from which every INSERT must select. Writes use
    * `pooled`: a commit waits for the disk, and on a pipelined connection all statements behind it would wait too.
@@ -96,7 +96,7 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
       }
     }
   };
-  const together = openBatches((client_id, kind, work) => {
+  const batched = createBatches((client_id, kind, work) => {
     if (kind === 'read') return work(service);
     if (kind === 'write') return turns.run(client_id, () => work(service.pooled));
     return begin(client_id, `, set_config('lock_timeout', '${batch_wait}', true)`, work);
@@ -109,10 +109,10 @@ export function openDatabase(addresses: RoleAddresses, pool: number): Database {
     repeatable,
     read: reading(service),
     search: (client_id, query) => turns.run(client_id, () => search(client_id, query)),
-    together,
-    togetherOrAlone: async (client_id, batch, entry, expected) => {
+    batched,
+    batchedOrAlone: async (client_id, batch, entry, expected) => {
       try {
-        return await together(client_id, batch, entry, expected);
+        return await batched(client_id, batch, entry, expected);
       } catch (error) {
         if (!isRefusedBatch(error) && hasCode(error)) throw error;
         const [result] = await repeatable(client_id, (tx) => batch.run(tx, client_id, [entry]));

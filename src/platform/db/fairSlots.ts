@@ -26,7 +26,7 @@ type Options = {
 };
 
 type Client = {
-  held: number;
+  in_use: number;
   /** What waits for a slot, in order of arrival. */
   waiting: (() => void)[];
   /** Increases with every slot given to anyone: the client with the lowest number has gone longest without one. */
@@ -48,23 +48,23 @@ export function fairSlots({
   let free = total;
   let turn = 0;
 
-  const mayStart = ({ held }: Client) => {
-    if (held === 0) return free > 0;
-    return per_client === 'share' ? free > 0 && held < Math.floor(total / (clients.size + 1)) : free > 1;
+  const mayStart = ({ in_use }: Client) => {
+    if (in_use === 0) return free > 0;
+    return per_client === 'share' ? free > 0 && in_use < Math.floor(total / (clients.size + 1)) : free > 1;
   };
   const startNext = () => {
     for (;;) {
       const entitled = [...clients.values()].filter((each) => each.waiting.length > 0 && mayStart(each));
       if (entitled.length === 0) return;
-      const next = entitled.reduce((a, b) => ((b.held - a.held || b.last_turn - a.last_turn) < 0 ? b : a));
+      const next = entitled.reduce((a, b) => ((b.in_use - a.in_use || b.last_turn - a.last_turn) < 0 ? b : a));
       free -= 1;
-      next.held += 1;
+      next.in_use += 1;
       next.last_turn = turn++;
       next.waiting.shift()?.();
     }
   };
   const forgetIdle = (client_id: string, client: Client) => {
-    if (client.held === 0 && client.waiting.length === 0) clients.delete(client_id);
+    if (client.in_use === 0 && client.waiting.length === 0) clients.delete(client_id);
   };
   const acquire = (client_id: string, client: Client, signal: AbortSignal | undefined) =>
     new Promise<void>((resolve, reject) => {
@@ -90,7 +90,7 @@ export function fairSlots({
   return {
     run: async (client_id, work, signal) => {
       signal?.throwIfAborted();
-      const client = clients.get(client_id) ?? { held: 0, waiting: [], last_turn: -1 };
+      const client = clients.get(client_id) ?? { in_use: 0, waiting: [], last_turn: -1 };
       if (client.waiting.length >= waiting_max) throw new SlotsBusy();
       clients.set(client_id, client);
       await acquire(client_id, client, signal);
@@ -98,7 +98,7 @@ export function fairSlots({
         return await work();
       } finally {
         free += 1;
-        client.held -= 1;
+        client.in_use -= 1;
         forgetIdle(client_id, client);
         startNext();
       }

@@ -15,7 +15,7 @@ export type LookupKind = 'client_credentials' | 'client_id' | 'client_public_id'
 const cached_ms = 30_000;
 const entries_max = 20_000;
 
-export function openLookups(): Lookups {
+export function createLookups(): Lookups {
   let entries = new Map<string, { value: unknown; until: number }>();
   return {
     find: async <T>(kind: LookupKind, key: string, load: () => Promise<T | undefined>) => {

@@ -39,7 +39,7 @@ const live_ms = 300;
 const work_ms = 50;
 const work_channels: ReadonlySet<Channel> = new Set(['chartwire_jobs', 'chartwire_deliveries']);
 
-export function openNotifications(
+export function createNotifications(
   db: Pick<Database, 'system' | 'listen'>,
   onFailure: (error: unknown) => void,
 ): Notifications {

@@ -52,8 +52,8 @@ export function throughPooler(direct: RoleAddresses, pooler: DatabaseAddress, pr
  */
 export function roleAddresses(owner: DatabaseAddress, secret = owner.password): RoleAddresses {
   return {
-    service: { ...owner, user: service_role, password: passwordOf(service_role, secret) },
-    system: { ...owner, user: system_role, password: passwordOf(system_role, secret) },
+    service: { ...owner, user: service_role, password: derivePassword(service_role, secret) },
+    system: { ...owner, user: system_role, password: derivePassword(system_role, secret) },
   };
 }
 
@@ -89,19 +89,19 @@ export async function storeRoleSettings(sql: Sql, { database }: DatabaseAddress)
 
 /** Throws unless the connection runs as `role`, which can neither bypass row-level security nor become the owner. */
 export async function checkRole(sql: Query, role: string): Promise<void> {
-  const [found] = await sql<{ session: string; current: string; unsafe: boolean }[]>`
+  const [roles] = await sql<{ session: string; current: string; unsafe: boolean }[]>`
     SELECT session_user AS session, current_user AS current,
            rolsuper OR rolbypassrls OR EXISTS (
              SELECT FROM pg_class WHERE oid = 'public.schema_migrations'::regclass
                 AND pg_has_role(session_user, relowner, 'MEMBER')) AS unsafe
       FROM pg_roles WHERE rolname = session_user`;
-  const name = [found?.session, found?.current].find((user) => user !== role);
-  if (name !== undefined || !found) {
+  const name = [roles?.session, roles?.current].find((user) => user !== role);
+  if (name !== undefined || !roles) {
     throw new StartFailure(
       `The database connection of the role ${role} runs as ${name}. A connection pooler must pass users through.`,
     );
   }
-  if (found.unsafe) {
+  if (roles.unsafe) {
     throw new StartFailure(
       `The database role ${role} must be neither a superuser, nor exempt from row-level security, nor a member of the tables' owner.`,
     );
@@ -110,11 +110,11 @@ export async function checkRole(sql: Query, role: string): Promise<void> {
 
 const passwords = new Map<string, string>();
 
-function passwordOf(role: string, secret: string): string {
+function derivePassword(role: string, secret: string): string {
   const key = `${role} ${secret}`;
-  const known = passwords.get(key) ?? scryptSync(secret, role, 32).toString('base64url');
-  passwords.set(key, known);
-  return known;
+  const password = passwords.get(key) ?? scryptSync(secret, role, 32).toString('base64url');
+  passwords.set(key, password);
+  return password;
 }
 
 /** For an owner without a password (peer, certificate or token authentication): a secret that only the owner can read. */
@@ -136,10 +136,10 @@ const attempts_max = 20;
 
 async function ensureRole(sql: Sql, address: DatabaseAddress): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const [known] = await sql<{ rolcanlogin: boolean }[]>`
+    const [existing] = await sql<{ rolcanlogin: boolean }[]>`
       SELECT rolcanlogin FROM pg_roles WHERE rolname = ${address.user}`;
-    if (known?.rolcanlogin && (await canLogIn(address))) return;
-    const change = `${known ? 'ALTER' : 'CREATE'} ROLE ${address.user} LOGIN PASSWORD ${pg.escapeLiteral(address.password)}`;
+    if (existing?.rolcanlogin && (await canLogIn(address))) return;
+    const change = `${existing ? 'ALTER' : 'CREATE'} ROLE ${address.user} LOGIN PASSWORD ${pg.escapeLiteral(address.password)}`;
     try {
       await sql.unsafe(change);
     } catch (error) {

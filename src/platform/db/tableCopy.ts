@@ -69,7 +69,7 @@ export async function loadTableCopy(owner: DatabaseAddress, folder: string): Pro
     await session.query(`TRUNCATE ${manifest.tables.map(({ name }) => pg.escapeIdentifier(name)).join()}`);
     for (const table of manifest.tables) {
       const target = session.query(
-        copyFrom(`COPY ${pg.escapeIdentifier(table.name)} (${columnsOf(table)}) FROM STDIN`),
+        copyFrom(`COPY ${pg.escapeIdentifier(table.name)} (${listColumns(table)}) FROM STDIN`),
       );
       await pipeline(Readable.from(readTable(join(folder, table.name))), target);
     }
@@ -104,12 +104,12 @@ async function readManifest(session: pg.Client): Promise<Manifest> {
 }
 
 async function* readParts(session: pg.Client, manifest: Manifest): AsyncGenerator<CopyPart> {
-  yield partOf(manifest_file, [Buffer.from(JSON.stringify(manifest))]);
+  yield toPart(manifest_file, [Buffer.from(JSON.stringify(manifest))]);
   for (const table of manifest.tables) {
-    const text = `COPY (SELECT ${columnsOf(table)} FROM ${pg.escapeIdentifier(table.name)}) TO STDOUT`;
+    const text = `COPY (SELECT ${listColumns(table)} FROM ${pg.escapeIdentifier(table.name)}) TO STDOUT`;
     let [chunks, bytes, number]: [Buffer[], number, number] = [[], 0, 0];
     const next = () => {
-      const part = partOf(`${table.name}/${String(number).padStart(8, '0')}`, chunks);
+      const part = toPart(`${table.name}/${String(number).padStart(8, '0')}`, chunks);
       [chunks, bytes, number] = [[], 0, number + 1];
       return part;
     };
@@ -122,7 +122,7 @@ async function* readParts(session: pg.Client, manifest: Manifest): AsyncGenerato
   }
 }
 
-function partOf(path: string, chunks: readonly Buffer[]): CopyPart {
+function toPart(path: string, chunks: readonly Buffer[]): CopyPart {
   return { path, bytes: chunks.reduce((sum, { length }) => sum + length, 0), content: Readable.from(chunks) };
 }
 
@@ -130,6 +130,6 @@ async function* readTable(folder: string): AsyncGenerator<Buffer> {
   for (const name of (await readdir(folder)).sort()) yield* createReadStream(join(folder, name));
 }
 
-function columnsOf({ columns }: Table): string {
+function listColumns({ columns }: Table): string {
   return columns.map((name) => pg.escapeIdentifier(name)).join();
 }

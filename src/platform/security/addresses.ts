@@ -29,7 +29,7 @@ export const private_address = 'points to a private or local address.';
  * `refused` completes a sentence that starts with the field name.
  */
 export function checkUrl(text: string, rules: UrlRules): URL | { refused: string } {
-  const refused = syntaxRefusal(text) ?? refusalOf(new URL(text), rules);
+  const refused = syntaxRefusal(text) ?? explainRefusal(new URL(text), rules);
   return refused === undefined ? new URL(text) : { refused };
 }
 
@@ -55,20 +55,20 @@ export function syntaxRefusal(text: string): string | undefined {
 }
 
 /** Why a URL may not be requested, if so: its scheme, credentials in it, or its host. */
-export function refusalOf(url: URL, rules: UrlRules): string | undefined {
-  const reach = reachOf(url, rules);
+export function explainRefusal(url: URL, rules: UrlRules): string | undefined {
+  const reach = determineReach(url, rules);
   const schemes = reach === 'public' ? ['https:'] : ['https:', 'http:'];
   if (!schemes.includes(url.protocol)) return 'must use https.';
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password.';
-  const host = hostOf(url);
+  const host = readHost(url);
   // The URL parser has normalized every spelling of an IPv4 address (decimal, octal, hex, short).
   if (isIP(host) !== 0) return isWithin(reach, host) ? undefined : private_address;
   return reach === 'public' && isLocalName(host) ? private_address : undefined;
 }
 
-export function reachOf(url: URL, rules: UrlRules): Reach {
+export function determineReach(url: URL, rules: UrlRules): Reach {
   if (rules.allow.some((entry) => allows(entry, url))) return 'anywhere';
-  return rules.sandbox && isThisMachine(hostOf(url)) ? 'this_machine' : 'public';
+  return rules.sandbox && isThisMachine(readHost(url)) ? 'this_machine' : 'public';
 }
 
 /** Whether a request may connect to this address. */
@@ -84,7 +84,7 @@ export function isWithin(reach: Reach, ip: string): boolean {
 const url_length_max = 2000;
 
 /** The host without the brackets of an IPv6 address and without the dot of a fully qualified name. */
-function hostOf(url: URL): string {
+function readHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '');
 }
 
@@ -92,11 +92,11 @@ function allows(entry: string, url: URL): boolean {
   const [, name, port] = (isIPv6(entry) ? undefined : /^(.*?)(?::(\d+))?$/.exec(entry)) ?? [entry, `[${entry}]`];
   // Parsed as a URL, so that an entry may use any spelling that a URL may use.
   const allowed = name ? parseUrl(`http://${name}`) : undefined;
-  if (!allowed || hostOf(allowed) !== hostOf(url)) return false;
-  return port === undefined || Number(port) === portOf(url);
+  if (!allowed || readHost(allowed) !== readHost(url)) return false;
+  return port === undefined || Number(port) === readPort(url);
 }
 
-function portOf(url: URL): number {
+function readPort(url: URL): number {
   return url.port === '' ? ({ 'https:': 443, 'http:': 80 }[url.protocol] ?? 0) : Number(url.port);
 }
 
@@ -122,7 +122,7 @@ export function classifyAddress(ip: string): AddressKind {
   if (isIP(ip) === 0 || ip.includes('%')) return 'invalid';
   const address = ipaddr.parse(ip);
   const bytes = address.toByteArray();
-  const kind = rangeOf(address);
+  const kind = findRange(address);
   if (bytes.length === 4 || kind === 'unspecified' || kind === 'loopback') return kind ?? 'public';
 
   const embedding = embeddings.find(({ prefix }) =>
@@ -168,7 +168,7 @@ const parsed_ranges = Object.fromEntries(
   Object.entries(ranges).map(([kind, lists]) => [kind, lists.flat().map((range) => ipaddr.parseCIDR(range))]),
 );
 
-function rangeOf(address: ipaddr.IPv4 | ipaddr.IPv6): keyof typeof ranges | undefined {
+function findRange(address: ipaddr.IPv4 | ipaddr.IPv6): keyof typeof ranges | undefined {
   const name = ipaddr.subnetMatch(address, parsed_ranges, 'none');
   // subnetMatch returns a key of the table or 'none'.
   return name === 'none' ? undefined : (name as keyof typeof ranges);

@@ -9,18 +9,18 @@ export type DocumentType = 'application/pdf' | 'image/jpeg' | 'image/png';
  * A truncated file has no type.
  */
 export function sniffDocument(content: Buffer): DocumentType | undefined {
-  const found = readPng(content) ?? readJpeg(content) ?? readPdf(content);
-  if (!found || endsAsZip(content) || found.skipped.some(carriesActiveContent)) return undefined;
-  return found.type;
+  const document = readPng(content) ?? readJpeg(content) ?? readPdf(content);
+  if (!document || endsAsZip(content) || document.skipped.some(carriesActiveContent)) return undefined;
+  return document.type;
 }
 
 /** `skipped`: the parts of the file that a viewer of this type does not draw. */
-type Found = { type: DocumentType; skipped: Buffer[] };
+type SniffedDocument = { type: DocumentType; skipped: Buffer[] };
 
 const png_signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /** Chunks from IHDR to IEND with valid checksums, at least one with image data. */
-function readPng(content: Buffer): Found | undefined {
+function readPng(content: Buffer): SniffedDocument | undefined {
   if (!content.subarray(0, 8).equals(png_signature)) return undefined;
   const skipped: Buffer[] = [];
   let at = 8;
@@ -44,7 +44,7 @@ function readPng(content: Buffer): Found | undefined {
 }
 
 /** One image, and whatever follows it: further images (MPF, as phones write them) and trailers. */
-function readJpeg(content: Buffer): Found | undefined {
+function readJpeg(content: Buffer): SniffedDocument | undefined {
   const first = readImage(content, 0);
   if (!first) return undefined;
   const skipped = first.metadata;
@@ -111,7 +111,7 @@ const pdf_header = /^(?:\xef\xbb\xbf)?((?:[\s\0\x1a]|\x1b%-12345X|@PJL[^\n]*\n)*
 const pdf_slack_bytes = 1024;
 
 /** The header, a cross-reference table or stream, and the end marker, with little but padding around. */
-function readPdf(content: Buffer): Found | undefined {
+function readPdf(content: Buffer): SniffedDocument | undefined {
   const header = pdf_header.exec(content.toString('latin1', 0, pdf_slack_bytes));
   const end = content.lastIndexOf('%%EOF');
   if (!header || end === -1 || !(content.includes('trailer') || content.includes('/XRef'))) return undefined;

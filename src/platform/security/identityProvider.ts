@@ -5,11 +5,11 @@ import {
   type ClaimReader,
   type Claims,
   claimsAgain,
-  failureOf,
   findRoles,
   IdentityFailure,
   type ProviderTokens,
   readUserInfo,
+  toIdentityFailure,
 } from './providerClaims.ts';
 
 /** What the provider says about a person who has signed in. */
@@ -55,7 +55,7 @@ export function openIdentityProvider(config: Config): IdentityProvider | undefin
   if (issuer === undefined) return undefined;
   // The operator chose the issuer's host, so it may be private. Other hosts that its metadata names must be public.
   const outbound = createOutbound({ sandbox: false, allow: [new URL(issuer).host] });
-  const metadata = openMetadata(() => discover(issuer, client_id, guardedFetch(outbound)));
+  const metadata = cacheMetadata(() => discover(issuer, client_id, guardedFetch(outbound)));
 
   /**
    * A new configuration per sign-in, because it caches the provider's keys: they are few, and a key that the provider
@@ -81,7 +81,7 @@ export function openIdentityProvider(config: Config): IdentityProvider | undefin
       return await work(await configure(timeout_ms));
     } catch (error) {
       metadata.forget();
-      throw failureOf(error);
+      throw toIdentityFailure(error);
     }
   };
 
@@ -111,7 +111,7 @@ export function openIdentityProvider(config: Config): IdentityProvider | undefin
         if (!complete && info?.failure) throw info.failure;
         const identity = { issuer, subject, claims: complete ? claims : { ...info?.claims, ...claims } };
         if (!info || !checked) return { ...identity, tokens: undefined };
-        const roles = reader.rolesOf(identity.claims);
+        const roles = reader.readRoles(identity.claims);
         return { ...identity, tokens: await findRoles(configuration, granted, { subject, roles, info, reader }) };
       }),
     identifyAgain: (subject, tokens, reader, keep) =>
@@ -137,7 +137,7 @@ const response_bytes_max = 1_000_000;
 type Metadata = { read(): Promise<oidc.ServerMetadata>; forget(): void };
 
 /** Caches the provider's metadata. Sign-ins that start at the same time share a request. */
-function openMetadata(load: () => Promise<oidc.ServerMetadata>): Metadata {
+function cacheMetadata(load: () => Promise<oidc.ServerMetadata>): Metadata {
   let cached: { metadata: Promise<oidc.ServerMetadata>; until: number } | undefined;
   return {
     read: () => {

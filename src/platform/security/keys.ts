@@ -6,17 +6,17 @@ import {
   isForeignKeyViolation,
   type KeySource,
   loadMasterKeys,
+  loadSystemKeys,
   type MasterKey,
   type MasterKeys,
   newMasterKey,
-  openSystemKeys,
   removePreviousKeyFile,
   replaceKeyFile,
   rewrapSystemKeys,
   type SystemKeys,
 } from './masterKeys.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
-import { findForeignMasterKey, openVault, type Vault } from './vault.ts';
+import { createVault, findForeignMasterKey, type Vault } from './vault.ts';
 
 /** Inspects and rotates the master keys. */
 export type KeyRing = {
@@ -51,7 +51,7 @@ export type Keys = { vault: Vault; system_keys: SystemKeys; key_ring: KeyRing };
  * Loads the master key, checks it against the database, and unwraps the keys under it. What is still under the previous
  * master key is re-wrapped. Prints a notice if the key was generated.
  */
-export async function openKeys(config: Config, system: Sql, { print, record }: Options): Promise<Keys> {
+export async function loadKeys(config: Config, system: Sql, { print, record }: Options): Promise<Keys> {
   const { data_dir, master_key, master_key_previous } = config;
   const load = () => loadMasterKeys({ data_dir, master_key, master_key_previous });
   const exclusively = rotationLock(system);
@@ -65,11 +65,11 @@ export async function openKeys(config: Config, system: Sql, { print, record }: O
       print(`Created a master key: ${file}. Back it up: stored credentials cannot be decrypted without it.\n`);
     }
     const reload = async () => {
-      if (source === 'file') Object.assign(master, keysOf(await load()));
+      if (source === 'file') Object.assign(master, pickKeys(await load()));
     };
     await checkMasterKey(system, master);
-    const vault = openVault(master, { reload });
-    const system_keys = await openSystemKeys(system, master);
+    const vault = createVault(master, { reload });
+    const system_keys = await loadSystemKeys(system, master);
     const rewrap = (onStep: (step: RotationStep) => void = () => {}) =>
       rewrapAll({ system, master, vault, onStep, record: (entry) => record(system, system_keys, entry) });
     if (master.previous) {
@@ -158,7 +158,7 @@ async function rewrapAll({ system, master, vault, onStep, record }: Rewrap): Pro
   return rewrapped;
 }
 
-function keysOf({ current, previous }: MasterKeys): MasterKeys {
+function pickKeys({ current, previous }: MasterKeys): MasterKeys {
   return { current, ...(previous && { previous }) };
 }
 
@@ -213,7 +213,7 @@ function isKnown(key: MasterKey, rows: readonly CheckRow[]): boolean {
   const row = rows.find((candidate) => candidate.id === key.id);
   if (!row) return false;
   try {
-    return unsealWith(key.key, row.check_value, bindingOf(key)).equals(constant);
+    return unsealWith(key.key, row.check_value, toBinding(key)).equals(constant);
   } catch (cause) {
     if (cause instanceof SealFailure) throw wrongKey(cause);
     throw cause;
@@ -221,11 +221,11 @@ function isKnown(key: MasterKey, rows: readonly CheckRow[]): boolean {
 }
 
 async function addKey(tx: Tx, key: MasterKey): Promise<void> {
-  const check_value = sealWith(key.key, constant, bindingOf(key));
+  const check_value = sealWith(key.key, constant, toBinding(key));
   await tx`INSERT INTO master_keys (id, check_value) VALUES (${key.id}, ${check_value})`;
 }
 
-function bindingOf(key: MasterKey): string {
+function toBinding(key: MasterKey): string {
   return `master_keys:${key.id}`;
 }
 

@@ -189,9 +189,9 @@ export function wrapKey({ current }: MasterKeys, key: Buffer, binding: string): 
 
 /** Unwraps the result of `wrapKey` with the current or the previous master key. */
 export function unwrapKey(master: MasterKeys, { master_key_id, wrapped }: WrappedKey, binding: string): Buffer {
-  const found = [master.current, master.previous].find((key) => key?.id === master_key_id);
-  if (!found) throw new MasterKeyMissing(master_key_id);
-  return unsealWith(found.key, wrapped, binding);
+  const master_key = [master.current, master.previous].find((key) => key?.id === master_key_id);
+  if (!master_key) throw new MasterKeyMissing(master_key_id);
+  return unsealWith(master_key.key, wrapped, binding);
 }
 
 /** What a key is used for. A value made for one purpose is not valid for another. */
@@ -207,12 +207,12 @@ export type SystemKeys = {
 };
 
 /** Unwraps the installation's random root key, created at the first start. Owns the table `system_keys`. */
-export async function openSystemKeys(system: Sql, master: MasterKeys): Promise<SystemKeys> {
+export async function loadSystemKeys(system: Sql, master: MasterKeys): Promise<SystemKeys> {
   const root = unwrapKey(master, await ensureRow(system, master), binding);
   const derived = new Map<SystemPurpose, Buffer>();
   const key = (purpose: SystemPurpose): Buffer => {
-    const known = derived.get(purpose);
-    if (known) return known;
+    const cached = derived.get(purpose);
+    if (cached) return cached;
     const derived_key = Buffer.from(hkdfSync('sha256', root, '', `chartwire ${purpose}`, 32));
     derived.set(purpose, derived_key);
     return derived_key;
@@ -244,8 +244,8 @@ const binding = `system_keys:${name}`;
 /** If two processes start for the first time at once, one key is stored and both read it. */
 async function ensureRow(system: Sql, master: MasterKeys): Promise<WrappedKey> {
   const find = () => system<WrappedKey[]>`SELECT master_key_id, wrapped FROM system_keys WHERE name = ${name}`;
-  const [known] = await find();
-  if (known) return known;
+  const [existing] = await find();
+  if (existing) return existing;
   const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), binding);
   await system`INSERT INTO system_keys (name, master_key_id, wrapped) VALUES (${name}, ${master_key_id}, ${wrapped})
     ON CONFLICT DO NOTHING`;

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, Pool } from 'undici';
 import { parseUrl } from '../../catalog/parseUrl.ts';
-import { isWithin, private_address, reachOf, refusalOf, type UrlRules } from './addresses.ts';
+import { determineReach, explainRefusal, isWithin, private_address, type UrlRules } from './addresses.ts';
 
 export type Outbound = {
   /** One HTTP exchange with a URL chosen by a caller. Redirects are returned, never followed. */
@@ -40,7 +40,7 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
       const url = parseUrl(String(address));
       if (!url) throw new OutboundFailure('refused_address', 'The address is not a URL.');
       // Checked here because there is no lookup for a host that is an IP address.
-      const refused = refusalOf(url, rules);
+      const refused = explainRefusal(url, rules);
       if (refused !== undefined) throw new OutboundFailure('refused_address', `${url.host} ${refused}`);
       return exchange(agent, url, request);
     },
@@ -58,7 +58,7 @@ function guardedLookup(origin: URL, rules: UrlRules, lookup: Lookup): LookupFunc
       .then((addresses) => {
         const [first] = addresses;
         if (!first) throw Object.assign(new Error('no address'), { code: 'ENOTFOUND' });
-        const reach = reachOf(origin, rules);
+        const reach = determineReach(origin, rules);
         if (!addresses.every(({ address }) => isWithin(reach, address))) {
           throw new OutboundFailure('refused_address', `${origin.host} ${private_address}`);
         }
@@ -110,7 +110,7 @@ export function stopped(host: string, sent: boolean): OutboundFailure {
 }
 
 /** Maps an error from undici, net or tls. */
-export function failureOf(error: Error, host: string, sent: boolean): OutboundFailure {
+export function toOutboundFailure(error: Error, host: string, sent: boolean): OutboundFailure {
   if (error instanceof OutboundFailure) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown';
   // No cause after sending: undici's parser errors contain response bytes, which may be health data.
@@ -213,7 +213,7 @@ export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): P
           current.abort(stopped(url.host, true));
         },
         onResponseEnd: () => respond(false),
-        onResponseError: (_, error) => finish(() => reject(failureOf(error, url.host, sent))),
+        onResponseError: (_, error) => finish(() => reject(toOutboundFailure(error, url.host, sent))),
       },
     );
   });
@@ -240,7 +240,7 @@ const secret_length_min = 16;
  * A URL as the audit log and alerts show it: scheme, host and path. User info, query and fragment are left out, and path
  * segments that look like a secret are masked: many receivers authenticate a sender by the URL alone.
  */
-export function destinationOf(text: string): string {
+export function formatDestination(text: string): string {
   const url = parseUrl(text);
   // Names of hosts, with or without `*.`, are shown as they are.
   if (!url) return text.slice(0, 200);
@@ -256,7 +256,7 @@ export function destinationChange(
 ): DestinationChange[] {
   const [old_url, new_url] = [before ?? null, after ?? null];
   if (old_url === new_url) return [];
-  return [{ kind, old: old_url && destinationOf(old_url), new: new_url && destinationOf(new_url) }];
+  return [{ kind, old: old_url && formatDestination(old_url), new: new_url && formatDestination(new_url) }];
 }
 
 /** The same for lists of URLs. */

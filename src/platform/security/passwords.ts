@@ -33,7 +33,13 @@ export type PasswordSlots = { run<T>(caller: PasswordCaller, work: () => Promise
  * Runs at most `parallel` pieces of work at a time. Of each kind of caller, up to `waiting_max` wait their turn; more get
  * the error `sign_in_busy`.
  */
-export function openPasswordSlots({ parallel, waiting_max }: { parallel: number; waiting_max: number }): PasswordSlots {
+export function createPasswordSlots({
+  parallel,
+  waiting_max,
+}: {
+  parallel: number;
+  waiting_max: number;
+}): PasswordSlots {
   const waiting: Record<PasswordCaller, (() => void)[]> = { known: [], unknown: [] };
   let running = 0;
   const acquire = (caller: PasswordCaller) => {
@@ -69,7 +75,7 @@ const busy_s = 2;
  * One for the process, whose cores and threads are what is scarce: two checks use two of Node's four threads, so that
  * files and names are still read during a flood of sign-ins. Twenty that wait take about 200 ms on an idle machine.
  */
-const slots = openPasswordSlots({ parallel: 2, waiting_max: 20 });
+const slots = createPasswordSlots({ parallel: 2, waiting_max: 20 });
 
 /** The hash of a discarded random password, at the cost above. */
 const dummy_hash = '$argon2id$v=19$m=19456,t=2,p=1$A9Hv8IhF7RrjT/FQJvB0Rg$CjaDjwpGYKtC3ceyxO+xE66k7dTm2uX0lb978NLXK2s';

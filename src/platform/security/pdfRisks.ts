@@ -146,7 +146,7 @@ async function inspectStreams(
     if (++streams > streams_max) return void risks.add('unknown');
     const before = decodeNames(text.slice(Math.max(0, index - dictionary_max), index));
     const dictionary = before.slice(before.lastIndexOf('obj') + 1);
-    const content = await contentOf(pdf, text, { dictionary, from: index + keyword.length }, budget);
+    const content = await readContent(pdf, text, { dictionary, from: index + keyword.length }, budget);
     if (content === undefined) {
       if (budget.bytes <= 0 || (has_attachments && !picture_filter.test(dictionary))) return void risks.add('unknown');
       continue;
@@ -160,7 +160,7 @@ async function inspectStreams(
 const picture_filter = /\/(?:DCT|JPX|CCITTFax|JBIG2)Decode\b/;
 
 /** The content of a stream, or undefined if it is encoded otherwise, or its end cannot be found. */
-async function contentOf(
+async function readContent(
   pdf: Buffer,
   text: string,
   { dictionary, from }: { dictionary: string; from: number },

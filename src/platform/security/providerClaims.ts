@@ -22,7 +22,7 @@ type Undetermined = Tokens & { by: 'undetermined'; roles: string };
 /** How the caller reads claims: whether they suffice to sign in, and which roles they give, as a text to compare. */
 export type ClaimReader = {
   isComplete(claims: Claims): boolean;
-  rolesOf(claims: Claims): string;
+  readRoles(claims: Claims): string;
 };
 
 /** With neither claims nor a failure, the provider has no user info. */
@@ -54,12 +54,12 @@ export async function findRoles(
   granted: Granted,
   { subject, roles, info, reader }: SignedIn,
 ): Promise<ProviderTokens | undefined> {
-  const tokens = tokensOf(granted, null);
-  if (info.claims && reader.rolesOf(info.claims) === roles) return { ...tokens, by: 'user_info' };
+  const tokens = toTokens(granted, null);
+  if (info.claims && reader.readRoles(info.claims) === roles) return { ...tokens, by: 'user_info' };
   const renewed = await renewAtSignIn(configuration, subject, tokens);
   if (renewed === 'failed') return { ...tokens, by: 'undetermined', roles };
   const { claims, tokens: newest } = renewed === 'not_offered' ? { tokens, claims: undefined } : renewed;
-  if (claims && reader.rolesOf(claims) === roles) return { ...newest, by: 'id_token' };
+  if (claims && reader.readRoles(claims) === roles) return { ...newest, by: 'id_token' };
   if (info.failure?.kind === 'declined') throw info.failure;
   return info.failure && !isAbsent(info.failure) ? { ...newest, by: 'undetermined', roles } : undefined;
 }
@@ -76,7 +76,7 @@ async function renewAtSignIn(
   try {
     return await renew(configuration, subject, tokens);
   } catch (error) {
-    const failure = failureOf(error);
+    const failure = toIdentityFailure(error);
     if (!(failure instanceof IdentityFailure) || failure.kind === 'declined') throw failure;
     return not_offered_codes.has(failure.code) ? 'not_offered' : 'failed';
   }
@@ -111,9 +111,10 @@ async function determineClaims(check: Check, tokens: Undetermined): Promise<Clai
   };
   const has_user_info = configuration.serverMetadata().userinfo_endpoint !== undefined;
   const info = has_user_info ? await userInfoAgain(check, tokens) : { tokens, claims: undefined };
-  if (info.claims && reader.rolesOf(info.claims) === tokens.roles) return settle('user_info', info.claims, info.tokens);
+  if (info.claims && reader.readRoles(info.claims) === tokens.roles)
+    return settle('user_info', info.claims, info.tokens);
   const renewed = info.tokens.refresh_token === null ? undefined : await renewAndKeep(check, info.tokens);
-  if (renewed?.claims && reader.rolesOf(renewed.claims) === tokens.roles) {
+  if (renewed?.claims && reader.readRoles(renewed.claims) === tokens.roles) {
     return settle('id_token', renewed.claims, renewed.tokens);
   }
   throw new IdentityFailure('declined', 'roles_differ', 'The provider does not repeat the roles of the sign-in.');
@@ -152,19 +153,19 @@ async function fetchUserInfo(
     if (error instanceof oidc.ClientError && error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED') {
       throw new IdentityFailure('declined', subject_differs, 'The provider’s user info is about another person.');
     }
-    const status = statusOf(error);
+    const status = readStatus(error);
     if (status === 401 || error instanceof oidc.WWWAuthenticateChallengeError) {
       throw new IdentityFailure('declined', `status_${status}`, 'The provider does not accept the token.');
     }
     if (status !== undefined) {
       throw new IdentityFailure('invalid', `status_${status}`, 'The provider’s response is not valid.');
     }
-    throw failureOf(error);
+    throw toIdentityFailure(error);
   }
 }
 
 /** The status of a response that the library did not accept. */
-function statusOf(error: unknown): number | undefined {
+function readStatus(error: unknown): number | undefined {
   if (error instanceof oidc.WWWAuthenticateChallengeError) return error.status;
   return error instanceof oidc.ClientError && error.cause instanceof Response ? error.cause.status : undefined;
 }
@@ -200,13 +201,13 @@ async function renew(
   if (claims && claims.sub !== subject) {
     throw new IdentityFailure('declined', subject_differs, 'The provider’s tokens are about another person.');
   }
-  return { tokens: tokensOf(granted, refresh_token), claims };
+  return { tokens: toTokens(granted, refresh_token), claims };
 }
 
 type Granted = Awaited<ReturnType<typeof oidc.refreshTokenGrant>>;
 
 /** Providers that do not replace a refresh token do not repeat it. */
-function tokensOf(granted: Granted, before: string | null): Tokens {
+function toTokens(granted: Granted, before: string | null): Tokens {
   const seconds = granted.expiresIn();
   return {
     access_token: granted.access_token,
@@ -247,7 +248,7 @@ const client_codes = new Set([
 ]);
 
 /** The failure behind an error of the library or of the network; other errors are returned as they are. */
-export function failureOf(error: unknown): unknown {
+export function toIdentityFailure(error: unknown): unknown {
   const cause = error instanceof oidc.ClientError ? error.cause : undefined;
   const [own] = [error, cause].filter((each) => each instanceof IdentityFailure);
   if (own) return own;
@@ -256,7 +257,7 @@ export function failureOf(error: unknown): unknown {
   if (error instanceof oidc.AuthorizationResponseError || error instanceof oidc.ResponseBodyError) {
     // Anyone can write the code into a URL, so only the form of a real one is repeated.
     const code = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'unknown';
-    return new IdentityFailure(kindOf(code), code, 'The provider refused the sign-in.');
+    return new IdentityFailure(classifyCode(code), code, 'The provider refused the sign-in.');
   }
   if (error instanceof oidc.WWWAuthenticateChallengeError) {
     return new IdentityFailure('client_refused', `status_${error.status}`, 'The provider refused the request.');
@@ -268,7 +269,7 @@ export function failureOf(error: unknown): unknown {
   return error;
 }
 
-function kindOf(code: string): IdentityFailureKind {
+function classifyCode(code: string): IdentityFailureKind {
   if (unavailable_codes.has(code)) return 'unavailable';
   return client_codes.has(code) ? 'client_refused' : 'declined';
 }

@@ -19,7 +19,7 @@ export function signWebhook({ id, timestamp_s, body, secrets }: Message): Record
   const [newest] = secrets;
   if (newest === undefined) throw new Error('Signing a webhook requires at least one secret.');
   const content = `${id}.${timestamp_s}.${body}`;
-  const signatures = secrets.map((secret) => `v1,${hmac(keyOf(secret), content).toString('base64')}`);
+  const signatures = secrets.map((secret) => `v1,${hmac(decodeKey(secret), content).toString('base64')}`);
   return {
     'webhook-id': id,
     'webhook-timestamp': String(timestamp_s),
@@ -45,9 +45,9 @@ export function verifyWebhook(
   const verification = named('cobalt-verification');
   if (!id || !timestamp || !signature) return 'missing';
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), Buffer.from(body)]);
-  const signed = (secret: string) => `v1,${hmac(keyOf(secret), content).toString('base64')}`;
-  const given = signature.split(' ');
-  const fits = secrets.some((secret) => given.some((each) => same(each, signed(secret))));
+  const signed = (secret: string) => `v1,${hmac(decodeKey(secret), content).toString('base64')}`;
+  const signatures = signature.split(' ');
+  const fits = secrets.some((secret) => signatures.some((each) => same(each, signed(secret))));
   const verified = verification === '' || secrets.some((each) => same(verification, hmac(each, body).toString('hex')));
   if (!fits || !verified) return 'wrong';
   return Math.abs(now_s - Number(timestamp)) <= tolerance_s ? 'valid' : 'late';
@@ -58,7 +58,7 @@ function same(one: string, other: string): boolean {
 }
 
 /** Node's base64 decoder skips invalid characters: without this check a damaged secret would yield a short or empty key. */
-function keyOf(secret: string): Buffer {
+function decodeKey(secret: string): Buffer {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   // Standard Webhooks requires 24 to 64 bytes; ours have 32.
   if (secret.startsWith('whsec_') && key.length >= 24 && key.length <= 64) return key;
@@ -82,8 +82,8 @@ export function hashToken(token: string): Buffer {
  * start again.
  */
 export function hashCredential(credential: string): Buffer {
-  const known = hashes.get(credential);
-  if (known) return known;
+  const cached = hashes.get(credential);
+  if (cached) return cached;
   const hashed = hashToken(credential);
   if (hashes.size >= hashes_max) hashes.clear();
   hashes.set(credential, hashed);

@@ -47,8 +47,8 @@ export function clientKeys(storage: Storage, client_id: string): ClientKeys {
       if (!row) throw new Error('There is no signing key.');
       const { kid, private_sealed } = row;
       const pem =
-        vault.unsealInMemory(private_sealed, bindingOf(kid)) ??
-        (await db.tenant(client_id, (tx) => vault.unseal(tx, private_sealed, bindingOf(kid))));
+        vault.unsealInMemory(private_sealed, toBinding(kid)) ??
+        (await db.tenant(client_id, (tx) => vault.unseal(tx, private_sealed, toBinding(kid))));
       return { kid, key: await importPKCS8(pem, alg) };
     },
     published: async () => {
@@ -109,7 +109,7 @@ async function addKeys(
   { keys, hours_before_signing }: { keys: readonly NewKey[]; hours_before_signing: number },
 ): Promise<string[]> {
   for (const { kid, alg, public_jwk, private_pem } of keys) {
-    const sealed = await vault.seal(tx, { client_id, owner_id: client_id }, bindingOf(kid), private_pem);
+    const sealed = await vault.seal(tx, { client_id, owner_id: client_id }, toBinding(kid), private_pem);
     await tx`INSERT INTO signing_keys (kid, client_id, alg, public_jwk, private_sealed, signs_from)
       VALUES (${kid}, ${client_id}, ${alg}, ${public_jwk}::text::json, ${sealed},
               now() + make_interval(hours => ${hours_before_signing}))`;
@@ -117,6 +117,6 @@ async function addKeys(
   return keys.map(({ kid }) => kid);
 }
 
-function bindingOf(kid: string): string {
+function toBinding(kid: string): string {
   return `signing_keys:${kid}`;
 }

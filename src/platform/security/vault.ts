@@ -39,15 +39,15 @@ type VaultOptions = {
 };
 
 /** Owns the table `data_keys`. A sealed value consists of a format byte, the id of its data key (16 bytes) and the output of `sealWith`. */
-export function openVault(master: MasterKeys, options: VaultOptions = {}): Vault {
+export function createVault(master: MasterKeys, options: VaultOptions = {}): Vault {
   const { cached_keys_max = 10_000, reload = async () => {} } = options;
   const cache = keyCache(cached_keys_max);
 
-  async function opened(row: DataKey): Promise<Buffer> {
+  async function unwrap(row: DataKey): Promise<Buffer> {
     const cached = cache.get(row.id);
     if (cached) return cached;
     if (row.master_key_id !== master.current.id && row.master_key_id !== master.previous?.id) await reload();
-    const key = unwrapKey(master, row, bindingOf(row));
+    const key = unwrapKey(master, row, toBinding(row));
     cache.set(row.id, key);
     return key;
   }
@@ -67,17 +67,17 @@ export function openVault(master: MasterKeys, options: VaultOptions = {}): Vault
     // has no row, and values sealed with it would be lost when this process ends.
     seal: async (tx, owner, binding, text) => {
       const row = (await findKey(tx, owner)) ?? (await newKey(tx, owner));
-      const sealed = sealWith(await opened(row), Buffer.from(text, 'utf8'), binding);
+      const sealed = sealWith(await unwrap(row), Buffer.from(text, 'utf8'), binding);
       return Buffer.concat([Buffer.of(format), Buffer.from(row.id, 'hex'), sealed]);
     },
     // A cached key bypasses the tenant policy on data_keys, but not the one on the row with the sealed value.
     unseal: async (tx, sealed, binding) => {
-      const id = keyIdOf(sealed);
-      const key = cache.get(id) ?? (await opened(await readKey(tx, id)));
+      const id = readKeyId(sealed);
+      const key = cache.get(id) ?? (await unwrap(await readKey(tx, id)));
       return unsealWith(key, sealed.subarray(header_bytes), binding).toString('utf8');
     },
     unsealInMemory: (sealed, binding) => {
-      const key = cache.get(keyIdOf(sealed));
+      const key = cache.get(readKeyId(sealed));
       return key && unsealWith(key, sealed.subarray(header_bytes), binding).toString('utf8');
     },
     shred: async (tx, owner) => {
@@ -95,10 +95,10 @@ export function openVault(master: MasterKeys, options: VaultOptions = {}): Vault
 
 /** The id of a master key that a wrapped key needs and this process does not have, if any. */
 export async function findForeignMasterKey(system: Sql, master: MasterKeys): Promise<string | undefined> {
-  const known = [master.current.id, master.previous?.id ?? master.current.id];
+  const configured_ids = [master.current.id, master.previous?.id ?? master.current.id];
   const [row] = await system<{ master_key_id: string }[]>`
-    (SELECT master_key_id FROM data_keys WHERE master_key_id <> ALL (${known}) LIMIT 1)
-    UNION ALL (SELECT master_key_id FROM system_keys WHERE master_key_id <> ALL (${known}) LIMIT 1) LIMIT 1`;
+    (SELECT master_key_id FROM data_keys WHERE master_key_id <> ALL (${configured_ids}) LIMIT 1)
+    UNION ALL (SELECT master_key_id FROM system_keys WHERE master_key_id <> ALL (${configured_ids}) LIMIT 1) LIMIT 1`;
   return row?.master_key_id;
 }
 
@@ -107,7 +107,7 @@ type DataKey = Owner & { id: string; master_key_id: string; wrapped: Buffer };
 const format = 1;
 const header_bytes = 1 + 16;
 
-function keyIdOf(sealed: Buffer): string {
+function readKeyId(sealed: Buffer): string {
   if (sealed.length < header_bytes || sealed[0] !== format) {
     throw new SealFailure('A sealed value has a format that this version does not support.');
   }
@@ -124,7 +124,7 @@ async function findKey(tx: Tx, owner: Owner): Promise<DataKey | undefined> {
 /** If two transactions both find no key, the second waits here for the first and reads its key. */
 async function createKey(tx: Tx, owner: Owner, master: MasterKeys): Promise<DataKey> {
   const key = plainIds({ id: newId(), ...owner, master_key_id: '', wrapped: Buffer.alloc(0) });
-  const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), bindingOf(key));
+  const { master_key_id, wrapped } = wrapKey(master, randomBytes(32), toBinding(key));
   await tx`
     INSERT INTO data_keys (id, client_id, owner_id, master_key_id, wrapped)
     VALUES (${key.id}, ${owner.client_id}, ${owner.owner_id}, ${master_key_id}, ${wrapped})
@@ -154,7 +154,7 @@ async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Prom
       SELECT id, client_id, owner_id, master_key_id, wrapped FROM data_keys
       WHERE master_key_id = ${previous.id} ORDER BY id LIMIT ${batch} FOR NO KEY UPDATE SKIP LOCKED`;
     const rewrapped = rows.map((row) => {
-      const binding = bindingOf(plainIds(row));
+      const binding = toBinding(plainIds(row));
       return wrapKey(master, unwrapKey(master, row, binding), binding);
     });
     const [ids, master_key_ids, wrapped] = [
@@ -170,7 +170,7 @@ async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Prom
   });
 }
 
-function bindingOf(row: DataKey): string {
+function toBinding(row: DataKey): string {
   return `data_keys:${row.id}:${row.client_id}:${row.owner_id}`;
 }
 

@@ -27,7 +27,7 @@ const allowed = new Set<string>([
 ]);
 
 /** `traceFields` returns the ids of the active span, for every line. */
-export function openLog(
+export function createLog(
   level: string,
   destination?: { write(line: string): void },
   traceFields?: () => Record<string, string>,

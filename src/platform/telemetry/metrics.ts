@@ -4,9 +4,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
  * The metrics at /metrics. Labels are names from our own catalogs, never paths with values or health data. The only id
  * is the reference of an account whose EMR does not respond.
  */
-export type Metrics = ReturnType<typeof openMetrics>;
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export function openMetrics() {
+export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   return {

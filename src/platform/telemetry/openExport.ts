@@ -74,7 +74,7 @@ export function openExport(config: Config & { endpoint: string }, log: () => Log
   );
   const provider = new TracerProvider({
     resource,
-    sampler: openSampler(config.otel_traces_sampler, config.otel_traces_sampler_arg),
+    sampler: createSampler(config.otel_traces_sampler, config.otel_traces_sampler_arg),
     spanProcessors: [new BatchSpanProcessor({ exporter: traces })],
   });
   const tracer = provider.getTracer('chartwire', version);
@@ -92,8 +92,8 @@ export function openExport(config: Config & { endpoint: string }, log: () => Log
     return current ? trace.setSpan(ROOT_CONTEXT, current) : ROOT_CONTEXT;
   };
   const position = (): TracePosition | undefined => {
-    const found = active.getStore()?.spanContext();
-    return found && { trace_id: found.traceId, span_id: found.spanId, flags: found.traceFlags };
+    const span = active.getStore()?.spanContext();
+    return span && { trace_id: span.traceId, span_id: span.spanId, flags: span.traceFlags };
   };
 
   return {
@@ -103,7 +103,7 @@ export function openExport(config: Config & { endpoint: string }, log: () => Log
       try {
         return await active.run(span, work);
       } catch (error) {
-        describe(span, { 'error.type': typeOf(error) });
+        describe(span, { 'error.type': classifyError(error) });
         throw error;
       } finally {
         span.end();
@@ -172,7 +172,7 @@ function describe(span: Span, attributes: SpanAttributes): void {
 }
 
 /** The code of an error, or its class. Codes of all libraries look like names; texts do not. */
-function typeOf(error: unknown): string {
+function classifyError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const { code, kind } = error as { code?: unknown; kind?: unknown };
   return [code, kind].find((each): each is string => typeof each === 'string' && /^\w{1,64}$/.test(each)) ?? error.name;
@@ -238,7 +238,7 @@ function convert(metric: Metric, times: Times): MetricData[] {
   }
   const dataPoints = metric.values
     .filter(({ value }) => Number.isFinite(value))
-    .map(({ value, labels }) => ({ ...times, value, attributes: attributesOf(labels) }));
+    .map(({ value, labels }) => ({ ...times, value, attributes: toAttributes(labels) }));
   if (type === 'counter') return [{ ...shared, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints }];
   return type === 'gauge' ? [{ ...shared, dataPointType: DataPointType.GAUGE, dataPoints }] : [];
 }
@@ -249,10 +249,10 @@ function histograms({ name, values }: Metric, times: Times): DataPoint<Histogram
   for (const { labels, value, metricName } of values) {
     const { le, ...rest } = labels;
     const key = JSON.stringify(Object.entries(rest).sort());
-    const found = series.get(key) ?? { attributes: attributesOf(rest), buckets: [], sum: 0 };
-    series.set(key, found);
-    if (metricName === `${name}_bucket`) found.buckets.push([le === '+Inf' ? Infinity : Number(le), value]);
-    else if (metricName === `${name}_sum`) found.sum = value;
+    const entry = series.get(key) ?? { attributes: toAttributes(rest), buckets: [], sum: 0 };
+    series.set(key, entry);
+    if (metricName === `${name}_bucket`) entry.buckets.push([le === '+Inf' ? Infinity : Number(le), value]);
+    else if (metricName === `${name}_sum`) entry.sum = value;
   }
   return [...series.values()].map(({ attributes, buckets, sum }) => {
     buckets.sort(([a], [b]) => a - b);
@@ -263,7 +263,7 @@ function histograms({ name, values }: Metric, times: Times): DataPoint<Histogram
   });
 }
 
-function attributesOf(labels: Partial<Record<string, string | number>>): Attributes {
+function toAttributes(labels: Partial<Record<string, string | number>>): Attributes {
   return Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]));
 }
 
@@ -271,7 +271,7 @@ function attributesOf(labels: Partial<Record<string, string | number>>): Attribu
  * The configured sampler, except that queued work is recorded if the request that queued it was: a write is recorded from
  * the request to the webhook, or not at all.
  */
-export function openSampler(name: SamplerName, ratio: number): Sampler {
+export function createSampler(name: SamplerName, ratio: number): Sampler {
   const configured = samplers[name](ratio);
   return {
     shouldSample: (context, trace_id, span_name, kind, attributes, links) => {

@@ -85,9 +85,9 @@ const sampled_flag = 0x01;
 /** Undefined if the header is missing or invalid. `tracestate`, in which any text may appear, is never read. */
 export function parseTraceparent(header: string | null | undefined): TracePosition | undefined {
   // Later versions may append fields; version ff is invalid.
-  const found = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(header?.trim() ?? '');
-  if (!found) return undefined;
-  const [, version = '', trace_id = '', span_id = '', flags = '', more] = found;
+  const match = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(header?.trim() ?? '');
+  if (!match) return undefined;
+  const [, version = '', trace_id = '', span_id = '', flags = '', more] = match;
   if (/^0+$/.test(trace_id) || /^0+$/.test(span_id) || (version === '00' && more !== undefined)) return undefined;
   return { trace_id, span_id, flags: Number.parseInt(flags, 16) };
 }

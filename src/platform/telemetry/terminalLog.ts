@@ -18,7 +18,7 @@ export function terminalLog(
     colorize: isColorSupported,
     translateTime: 'SYS:HH:MM:ss',
     hideObject: true,
-    messageFormat: (line) => textOf(line as Line),
+    messageFormat: (line) => formatLine(line as Line),
   });
   return {
     write: (text) => {
@@ -33,7 +33,7 @@ function isQuiet({ msg, method, endpoint, status }: Line, read_endpoints: Readon
   return msg === 'request' && reads && Number(status) < 400;
 }
 
-function textOf(line: Line): string {
+function formatLine(line: Line): string {
   const { msg = '', method, endpoint, status, duration_ms, ...rest } = line;
   if (msg !== 'request') return [msg, ...facts(line)].join('  ');
   return [`${method} ${endpoint}  ${status}  ${duration_ms} ms`, ...facts(rest)].join('  ');

@@ -25,25 +25,25 @@ export function formatDay(day: number): string {
 
 /** `date` starts with `YYYY-MM-DD` and must exist. */
 export function addDays(date: string, days: number): string {
-  return formatDay(dayOf(date) + days);
+  return formatDay(toDay(date) + days);
 }
 
 export function daysBetween(first: string, last: string): number {
-  return dayOf(last) - dayOf(first);
+  return toDay(last) - toDay(first);
 }
 
 /** 1 Monday … 7 Sunday, as in ISO 8601. */
-export function weekdayOf(day: number): number {
+export function toWeekday(day: number): number {
   return ((((day + 3) % 7) + 7) % 7) + 1;
 }
 
 /** Weeks begin on Monday. */
-export function weekOf(day: number): number {
+export function toWeek(day: number): number {
   return Math.floor((day + 3) / 7);
 }
 
 /** `month` counts from year 0. `nth`: 0 for the first Monday (or other weekday) of its month, 1 for the second. */
-export function monthOf(day: number): { month: number; nth: number } {
+export function toMonth(day: number): { month: number; nth: number } {
   const date = new Date(day * day_ms);
   return {
     month: date.getUTCFullYear() * 12 + date.getUTCMonth(),
@@ -64,7 +64,7 @@ export function parseInstant(text: string): number | undefined {
   return Number.isNaN(ms) || parseDay(text) === undefined ? undefined : ms;
 }
 
-function dayOf(date: string): number {
+function toDay(date: string): number {
   const day = parseDay(date);
   if (day === undefined) throw new RangeError(`Not a date: ${date}`);
   return day;

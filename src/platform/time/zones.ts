@@ -12,7 +12,7 @@ export type Zone = {
    * The first instant at which local clocks show this minute of this day, or a later one. So a time that is skipped when
    * clocks go forward is the moment of the change, and a time that occurs twice is the first of the two.
    */
-  instantOf(day: number, minute: number): number;
+  instantAt(day: number, minute: number): number;
   /** Minutes east of UTC. */
   offsetAt(instant: number): number;
   /** `2026-03-08T01:00:00-05:00` */
@@ -22,7 +22,7 @@ export type Zone = {
 };
 
 /** Throws a RangeError for an unknown zone. */
-export function openZone(name: string): Zone {
+export function loadZone(name: string): Zone {
   const zone = zones.get(name) ?? createZone(name);
   zones.set(name, zone);
   return zone;
@@ -41,28 +41,28 @@ export function isZone(name: string): boolean {
  * The instant of a local time `2026-03-08T09:30:00`, in milliseconds; seconds are ignored. An offset, which says which
  * of two equal times is meant when clocks go back, is optional.
  */
-export function instantOf(local: string, timezone: string): number {
+export function toInstant(local: string, timezone: string): number {
   const instant = parseInstant(local);
   if (instant !== undefined) return Math.floor(instant / 60_000) * 60_000;
   const day = parseDay(local);
   if (day === undefined) throw new RangeError(`Not a local time: ${local}`);
   const minute = Number(local.slice(11, 13)) * 60 + Number(local.slice(14, 16));
-  return openZone(timezone).instantOf(day, minute) * 60_000;
+  return loadZone(timezone).instantAt(day, minute) * 60_000;
 }
 
 /** Whether local clocks show this time, `2026-03-08T02:30:00`: one hour is skipped when they go forward. */
 export function localTimeExists(local: string, timezone: string): boolean {
-  return localTimeAt(instantOf(local, timezone), timezone).slice(0, 16) === local.slice(0, 16);
+  return localTimeAt(toInstant(local, timezone), timezone).slice(0, 16) === local.slice(0, 16);
 }
 
 /** A local time `2026-03-08T09:30:00`, or an instant with any offset, with the offset it has in a zone. */
 export function withOffset(local: string, timezone: string): string {
-  return openZone(timezone).iso(instantOf(local, timezone) / 60_000);
+  return loadZone(timezone).iso(toInstant(local, timezone) / 60_000);
 }
 
 /** The local time at an instant given in milliseconds, to the minute: `2026-03-08T09:30:00`. */
 export function localTimeAt(ms: number, timezone: string): string {
-  return openZone(timezone)
+  return loadZone(timezone)
     .iso(Math.floor(ms / 60_000))
     .slice(0, 19);
 }
@@ -85,7 +85,7 @@ function createZone(name: string): Zone {
   let latest_year: Year = { first_day: 0, end_day: 0, periods: [] };
   let latest_date = { day: 0, date: '1970-01-01' };
 
-  function periodsOf(day: number): readonly Period[] {
+  function findPeriods(day: number): readonly Period[] {
     if (day >= latest_year.first_day && day < latest_year.end_day) return latest_year.periods;
     const number = new Date(day * day_ms).getUTCFullYear();
     if (years.size >= years_max) years.clear();
@@ -95,17 +95,17 @@ function createZone(name: string): Zone {
   }
 
   function periodAt(instant: number): Period {
-    const periods = periodsOf(instant / day_min);
-    let found = periods[0] as Period; // there is at least one
-    for (const period of periods) if (period.from <= instant) found = period;
-    return found;
+    const periods = findPeriods(instant / day_min);
+    let latest = periods[0] as Period; // there is at least one
+    for (const period of periods) if (period.from <= instant) latest = period;
+    return latest;
   }
 
   zonedAt(name, 0); // throws for an unknown zone
   return {
-    instantOf(day, minute) {
+    instantAt(day, minute) {
       const local = day * day_min + minute;
-      for (const { from, to, offset_min } of periodsOf(day)) {
+      for (const { from, to, offset_min } of findPeriods(day)) {
         const instant = Math.max(from, local - offset_min);
         if (instant < to) return instant;
       }

@@ -26,7 +26,7 @@ export type Circuits = {
 /** A failed attempt that took this long counts as hung. */
 export const hung_after_ms = 5_000;
 
-export function openCircuits({
+export function createCircuits({
   failures_max = 3,
   pause_ms = 2_000,
   pause_max_ms = 60_000,
@@ -53,12 +53,12 @@ export function openCircuits({
         hanging.delete(key);
         return;
       }
-      const known = hanging.get(key);
+      const state = hanging.get(key);
       if (result === 'unknown') {
-        if (known) known.probing = false;
+        if (state) state.probing = false;
         return;
       }
-      const failures = (known?.failures ?? 0) + 1;
+      const failures = (state?.failures ?? 0) + 1;
       const pause = Math.min(pause_ms * 2 ** Math.max(0, failures - failures_max), pause_max_ms);
       hanging.set(key, { failures, open_until: now() + pause, probing: false });
     },

@@ -5,7 +5,7 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { bindings, getAccount, lockAccount, replaceToken } from './accounts.ts';
-import { connectorOf } from './openAccount.ts';
+import { requireConnector } from './connectAccount.ts';
 
 /** An account's access token, for display to an operator. */
 export async function revealToken(ctx: Context, client_id: string, account_id: string): Promise<string> {
@@ -86,5 +86,5 @@ export async function listLinkedAccounts(
        ${account_id === undefined ? sql`` : sql`WHERE account.id = ${account_id}`}
        ORDER BY account.linked_at, account.id`,
   );
-  return rows.map((row) => ({ ...row, emr_name: connectorOf(ctx, row.emr).display_name }));
+  return rows.map((row) => ({ ...row, emr_name: requireConnector(ctx, row.emr).display_name }));
 }

@@ -72,15 +72,15 @@ export async function readAccount(tx: Tx, account_id: string): Promise<StoredAcc
 }
 
 /** The same for jobs that start together, in one statement. */
-export function readAccountTogether(
+export function readAccountBatched(
   db: Database,
   { client_id, account_id }: { client_id: string; account_id: string },
 ): Promise<StoredAccount | undefined> {
-  return db.together(client_id, accounts_read, { account_id });
+  return db.batched(client_id, accounts_read, { account_id });
 }
 
 const accounts_read = readBatch<{ account_id: string }, StoredAccount>((sql) =>
-  selectAccount(sql, sql`(asked.request ->> 'account_id')::uuid`),
+  selectAccount(sql, sql`(requested.request ->> 'account_id')::uuid`),
 );
 
 function selectAccount(sql: Query, account_id: Fragment): Fragment {
@@ -197,9 +197,9 @@ export async function replaceGrant(
     server_findings: readonly string[];
   },
 ): Promise<boolean> {
-  const found = capabilities ? tx`, capabilities = ${[...capabilities]}` : tx``;
+  const capabilities_change = capabilities ? tx`, capabilities = ${[...capabilities]}` : tx``;
   const replaced = await tx`UPDATE accounts SET grant_sealed = ${sealed}, document_bytes_max = ${document_bytes_max},
-      server_findings = ${[...server_findings]} ${found}
+      server_findings = ${[...server_findings]} ${capabilities_change}
     WHERE id = ${id} AND grant_sealed = ${before}`;
   if (capabilities) await announceChange(tx);
   return replaced.count > 0;

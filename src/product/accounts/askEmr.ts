@@ -3,7 +3,7 @@ import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { Context } from '../context.ts';
 import type { StoredAccount } from './accounts.ts';
 import type { MrnSetting } from './capabilities.ts';
-import { connectorOf, type OpenAccount, openAccount } from './openAccount.ts';
+import { type ConnectedAccount, connectAccount, requireConnector } from './connectAccount.ts';
 
 /** A person waits for the result. */
 const timeout_ms = 30_000;
@@ -12,11 +12,11 @@ const timeout_ms = 30_000;
 export async function askEmr<T>(
   ctx: Context,
   { id, client_id, connector }: StoredAccount,
-  ask: (opened: OpenAccount) => Promise<T>,
+  ask: (connected: ConnectedAccount) => Promise<T>,
 ): Promise<T> {
-  const emr = connectorOf(ctx, connector).display_name;
+  const emr = requireConnector(ctx, connector).display_name;
   try {
-    return await ask(await openAccount(ctx, { client_id, account_id: id }, AbortSignal.timeout(timeout_ms)));
+    return await ask(await connectAccount(ctx, { client_id, account_id: id }, AbortSignal.timeout(timeout_ms)));
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
     // A host that does not exist is named: waiting does not help.
@@ -29,7 +29,7 @@ export async function askEmr<T>(
 
 /** Asks the EMR of an account again what it supports, and restores what it refused in use. */
 export function checkCapabilities(ctx: Context, account: StoredAccount): Promise<void> {
-  return askEmr(ctx, account, (opened) => opened.refreshCapabilities({ retry_refused: true }));
+  return askEmr(ctx, account, (connected) => connected.refreshCapabilities({ retry_refused: true }));
 }
 
 /** Validates which identifier is the MRN and returns it as it is stored: a blank value is none. */
@@ -41,7 +41,7 @@ export function checkMrnSetting(
   const system = setting.mrn_system?.trim() || null;
   const type = setting.mrn_type?.trim() || null;
   const field = system !== null ? 'mrn_system' : 'mrn_type';
-  if ((system ?? type) !== null && !connectorOf(ctx, connector).sampleIdentifiers) {
+  if ((system ?? type) !== null && !requireConnector(ctx, connector).sampleIdentifiers) {
     throw apiError('unsupported_field', { field }, { field });
   }
   return { mrn_system: system, mrn_type: type };

@@ -27,7 +27,7 @@ export function knownToWork(sql: Query) {
 export type Findings = { capabilities: readonly Capability[]; evidence?: readonly Evidence[] };
 
 /** What a server declares and did not refuse when it was probed. */
-export function offeredOf({ capabilities, evidence = [] }: Findings): Capability[] {
+export function listSupported({ capabilities, evidence = [] }: Findings): Capability[] {
   const refused = new Set(evidence.filter(({ state }) => state === 'refused').map(({ capability }) => capability));
   return capabilities.filter((name) => !refused.has(name));
 }
@@ -38,14 +38,15 @@ export function offeredOf({ capabilities, evidence = [] }: Findings): Capability
  * reports it, and then decides when it ends.
  */
 export async function storeEvidence(tx: Tx, { id, client_id }: Owner, findings: Findings): Promise<void> {
-  const known = new Map<Capability, Evidence>(
+  const by_capability = new Map<Capability, Evidence>(
     findings.capabilities.map((capability) => [capability, { capability, state: 'declared' }]),
   );
-  for (const found of findings.evidence ?? []) {
-    if (known.has(found.capability) || found.state === 'refused') known.set(found.capability, found);
+  for (const finding of findings.evidence ?? []) {
+    if (by_capability.has(finding.capability) || finding.state === 'refused')
+      by_capability.set(finding.capability, finding);
   }
-  const all = [...known.values()];
-  await tx`DELETE FROM account_capabilities WHERE account_id = ${id} AND capability <> ALL (${[...known.keys()]})`;
+  const all = [...by_capability.values()];
+  await tx`DELETE FROM account_capabilities WHERE account_id = ${id} AND capability <> ALL (${[...by_capability.keys()]})`;
   await tx`INSERT INTO account_capabilities AS known (account_id, client_id, capability, state, detail)
     SELECT ${id}::uuid, ${client_id}::uuid, * FROM unnest(${all.map(({ capability }) => capability)}::text[],
       ${all.map(({ state }) => state)}::text[], ${all.map(({ detail }) => detail ?? null)}::text[])

@@ -33,10 +33,10 @@ export function appDestinations(
   before: EndpointPins | undefined,
   after: EndpointPins | undefined,
 ): DestinationChange[] {
-  return destinationChanges('emr_app', serversOf(before), serversOf(after));
+  return destinationChanges('emr_app', listServers(before), listServers(after));
 }
 
-function serversOf(pins: EndpointPins | undefined): string[] {
+function listServers(pins: EndpointPins | undefined): string[] {
   if (!pins) return [];
   const { hosts, token_endpoint, authorization_endpoint } = pins;
   return [...hosts, token_endpoint, authorization_endpoint].filter((each) => each !== null && each !== undefined);
@@ -60,8 +60,8 @@ export async function findEmrApp(ctx: VaultContext, tx: Tx, id: string): Promise
 
 /** Whether the client has this app, registered or not: its key set is published before. */
 export async function hasEmrApp({ db }: Pick<Context, 'db'>, client_id: string, id: string): Promise<boolean> {
-  const found = await db.read(client_id, (sql) => sql`SELECT 1 AS found FROM emr_apps WHERE id = ${id}`);
-  return found.length > 0;
+  const rows = await db.read(client_id, (sql) => sql`SELECT 1 AS found FROM emr_apps WHERE id = ${id}`);
+  return rows.length > 0;
 }
 
 /** Where the credentials of an app may go. */
@@ -154,15 +154,15 @@ function sealedCredentials(
   tx: Tx,
   { id, client_id, credentials }: Pick<EmrApp, 'id' | 'client_id' | 'credentials'>,
 ): Promise<Buffer> {
-  return vault.seal(tx, { client_id, owner_id: client_id }, bindingOf(id), JSON.stringify(credentials));
+  return vault.seal(tx, { client_id, owner_id: client_id }, toBinding(id), JSON.stringify(credentials));
 }
 
 async function unsealed({ vault }: VaultContext, tx: Tx, { credentials_sealed, ...row }: Row): Promise<EmrApp> {
   // Sealed here from a value of this type.
-  return { ...row, credentials: JSON.parse(await vault.unseal(tx, credentials_sealed, bindingOf(row.id))) };
+  return { ...row, credentials: JSON.parse(await vault.unseal(tx, credentials_sealed, toBinding(row.id))) };
 }
 
-function bindingOf(id: string): string {
+function toBinding(id: string): string {
   return `emr_app:${id}`;
 }
 
@@ -182,7 +182,7 @@ export async function claimPairs(
   await tx`SELECT pg_advisory_xact_lock(hashtextextended('chartwire.emr_apps', 0))`;
   await tx`DELETE FROM emr_app_pairs WHERE emr_app_id = ${app.id}`;
   if (!app.credentials.client_id) return;
-  const { own, wider } = pairsOf(app, app.credentials.client_id);
+  const { own, wider } = listPairs(app, app.credentials.client_id);
   const hash = (pair: string) => createHmac('sha256', system_keys.key('emr_apps')).update(pair).digest();
   const [own_hashes, wider_hashes] = [[...own].map(hash), [...wider].map(hash)];
   const [taken] = await db.system.pooled`
@@ -198,8 +198,8 @@ export async function claimPairs(
 type Place = { host: string; path: string | undefined };
 
 /** The pairs that an app claims, and those that would include one of them. */
-function pairsOf({ hosts, token_endpoint }: TokenPins, client_id: string): { own: Set<string>; wider: Set<string> } {
-  const places = hosts.map((host) => placeOf(token_endpoint, host));
+function listPairs({ hosts, token_endpoint }: TokenPins, client_id: string): { own: Set<string>; wider: Set<string> } {
+  const places = hosts.map((host) => resolvePlace(token_endpoint, host));
   const text = ({ host, path }: Place) =>
     `${path === undefined ? withoutPort(host) : host}\n${path ?? ''}\n${client_id}`;
   const own = new Set(places.map(text));
@@ -209,7 +209,7 @@ function pairsOf({ hosts, token_endpoint }: TokenPins, client_id: string): { own
 }
 
 /** Without a path: any endpoint on the host. */
-function placeOf(token_endpoint: string, host: string): Place {
+function resolvePlace(token_endpoint: string, host: string): Place {
   if (token_endpoint === same_host) return { host, path: undefined };
   const { host: of, pathname } = new URL(fillPin(token_endpoint, host));
   // Many servers ignore the case and a slash at the end. Endpoints contain no percent sign; see `checkPin`.

@@ -6,8 +6,8 @@ import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { addAccount, bindings, relinkAccount, replaceToken } from './accounts.ts';
-import { forgetRefusals, offeredOf, storeEvidence } from './capabilities.ts';
-import { connectorOf } from './openAccount.ts';
+import { forgetRefusals, listSupported, storeEvidence } from './capabilities.ts';
+import { requireConnector } from './connectAccount.ts';
 import { addOrganization } from './organizations.ts';
 
 export type NewLink = {
@@ -34,16 +34,16 @@ export async function linkAccount(
   link: NewLink,
 ): Promise<{ account_id: string; organization_id: string }> {
   const organization_id = await ensureOrganization(tx, link);
-  const [known] = await tx<KnownAccount[]>`
+  const [existing] = await tx<ExistingAccount[]>`
     SELECT id, status, emr_user_id, emr_user_name FROM accounts
      WHERE organization_id = ${organization_id} AND user_id = ${link.user_id} FOR NO KEY UPDATE`;
-  if (known?.status === 'revoked') {
+  if (existing?.status === 'revoked') {
     if (link.account_id !== null) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
-  } else if (known) requireSameUser(known, link.signed_in.user);
-  const account_id = known?.id ?? newId();
+  } else if (existing) requireSameUser(existing, link.signed_in.user);
+  const account_id = existing?.id ?? newId();
   const owner = { client_id: link.client_id, owner_id: account_id };
   const seal = (binding: string, value: string) => ctx.vault.seal(tx, owner, binding, value);
-  const connector = connectorOf(ctx, link.connector);
+  const connector = requireConnector(ctx, link.connector);
   // Those of an app are stored with the app alone, so that a secret that its owner removes is gone.
   const credentials = link.emr_app_id === null ? link.credentials : {};
   const findings = { capabilities: connector.capabilities, ...link.signed_in };
@@ -52,15 +52,15 @@ export async function linkAccount(
     grant_sealed: await seal(bindings.grant(account_id), JSON.stringify(link.signed_in.grant)),
     user: link.signed_in.user,
     emr_app_id: link.emr_app_id,
-    capabilities: link.signed_in.capabilities || link.signed_in.evidence ? offeredOf(findings) : null,
+    capabilities: link.signed_in.capabilities || link.signed_in.evidence ? listSupported(findings) : null,
     document_bytes_max: connector.documentBytesMax?.(link.signed_in.grant) ?? null,
     server_findings: connector.serverFindings?.(link.signed_in.grant) ?? [],
   };
   const access_token = newToken('access_token');
   const token = { hash: hashToken(access_token), sealed: await seal(bindings.token(account_id), access_token) };
-  if (known) {
+  if (existing) {
     // A revoked token stays invalid: the account gets a new one.
-    if (known.status === 'revoked') await replaceToken(tx, account_id, token);
+    if (existing.status === 'revoked') await replaceToken(tx, account_id, token);
     await relinkAccount(tx, account_id, linked);
     await unparkJobs(tx, account_id, connector.limits.parallel_max);
   } else {
@@ -72,11 +72,11 @@ export async function linkAccount(
   return { account_id, organization_id };
 }
 
-type KnownAccount = { id: string; status: string; emr_user_id: string; emr_user_name: string };
+type ExistingAccount = { id: string; status: string; emr_user_id: string; emr_user_name: string };
 
 /** Throws if someone other than the EMR user that the account was linked with signed in. */
 export function requireSameUser(
-  account: Pick<KnownAccount, 'emr_user_id' | 'emr_user_name'>,
+  account: Pick<ExistingAccount, 'emr_user_id' | 'emr_user_name'>,
   user: { ehr_id: string },
 ): void {
   if (user.ehr_id !== account.emr_user_id) throw apiError('emr_user_mismatch', { name: account.emr_user_name });

@@ -2,9 +2,9 @@ import type { Credentials, Grant } from '../../emr/connector.ts';
 import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { Context } from '../context.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount } from './accounts.ts';
+import { currentCredentials, requireConnector } from './connectAccount.ts';
 import { type EndpointContext, emrEndpoint } from './emrApps.ts';
 import { claimEndedGrant, type EndedGrant, findDueGrants, removeEndedGrant } from './grantRenewals.ts';
-import { connectorOf, currentCredentials } from './openAccount.ts';
 
 export type SignOutContext = EndpointContext & Pick<Context, 'connectors' | 'audit' | 'log'>;
 
@@ -30,7 +30,7 @@ export async function signOut(
   emr: { client_id: string; connector: string; emr_address: string; emr_app_id: string | null },
   access: { credentials: Credentials; grant: Grant },
 ): Promise<boolean> {
-  const connector = connectorOf(ctx, emr.connector);
+  const connector = requireConnector(ctx, emr.connector);
   if (!connector.signOut) return false;
   const signal = AbortSignal.timeout(timeout_ms);
   return connector.signOut(await emrEndpoint(ctx, emr, signal), access);

@@ -136,6 +136,6 @@ export type AlertCode = keyof typeof alert_catalogue;
 export const alert_codes = Object.keys(alert_catalogue) as AlertCode[];
 
 /** The entry of a code, with the fields that only some alerts have. */
-export function alertOf(code: AlertCode): Alert {
+export function lookUpAlert(code: AlertCode): Alert {
   return alert_catalogue[code];
 }

@@ -9,10 +9,10 @@ import {
   type ChannelName,
   type ClaimedMessage,
   claimMessage,
-  emailOf,
+  composeEmail,
+  composeWebhookBody,
   type Message,
   recordAttempt,
-  webhookBodyOf,
 } from './messages.ts';
 
 /** The result of an attempt. `problem` may be shown and logged; with `sent`, it says what part did not work. */
@@ -35,7 +35,7 @@ export function configuredChannels(config: Config): ChannelName[] {
   ];
 }
 
-export function openChannels(ctx: ChannelContext): Channel[] {
+export function createChannels(ctx: ChannelContext): Channel[] {
   return [emailChannel(ctx), webhookChannel(ctx)].filter((channel) => channel !== undefined);
 }
 
@@ -47,7 +47,7 @@ function emailChannel(ctx: ChannelContext): Channel | undefined {
     target: `${to.join(', ')} through ${server.host}`,
     send: async (message) => {
       try {
-        const email = { id: message.id, from, to, ...emailOf(message, ctx.base_url) };
+        const email = { id: message.id, from, to, ...composeEmail(message, ctx.base_url) };
         return { sent: true, ...(await sendEmail(server, email)) };
       } catch (error) {
         if (!(error instanceof EmailFailure)) throw error;
@@ -64,7 +64,7 @@ function webhookChannel(ctx: ChannelContext): Channel | undefined {
     name: 'webhook',
     target: new URL(url).host,
     send: async (message, attempt) => {
-      const body = webhookBodyOf(message, ctx.base_url, new Date());
+      const body = composeWebhookBody(message, ctx.base_url, new Date());
       const webhook = { url, id: message.id, body, attempt, secrets: [secret] };
       const outcome = await sendWebhook(ctx, webhook, { signal: AbortSignal.timeout(2 * timeout_ms) });
       return { sent: outcome?.success ?? false, problem: outcome ? outcome.problem : 'The request was aborted.' };
@@ -130,7 +130,7 @@ async function withTransport<T>(
   try {
     return await Promise.race([work(transport), timeout]);
   } catch (error) {
-    throw new EmailFailure(problemOf(error, server), { cause: error });
+    throw new EmailFailure(describeProblem(error, server), { cause: error });
   } finally {
     clearTimeout(timer);
     transport.close();
@@ -157,7 +157,7 @@ async function openTransport(server: SmtpServer, timeout_ms: number) {
   });
 }
 
-function problemOf(error: unknown, { host, port }: SmtpServer): string {
+function describeProblem(error: unknown, { host, port }: SmtpServer): string {
   const { code, responseCode, errno } = error as { code?: string; responseCode?: number; errno?: number };
   const detail = responseCode ?? (errno === undefined ? (code ?? 'unknown') : getSystemErrorName(errno));
   const where = `${host}:${port}`;
@@ -182,7 +182,7 @@ const retry_minutes = [1, 2, 5, 15, 30, 60, 120, 240, 480, 480] as const;
 
 /** Sends every message that is due. Channels do not wait for each other. */
 export async function sendMessages(ctx: SendContext, now: () => Date = () => new Date()): Promise<void> {
-  await Promise.all(openChannels(ctx).map((channel) => sendDue(ctx, channel, now)));
+  await Promise.all(createChannels(ctx).map((channel) => sendDue(ctx, channel, now)));
 }
 
 /** Sends a test message through every channel at once, and returns the results. */
@@ -191,7 +191,7 @@ export async function sendTest(
 ): Promise<(Attempt & { channel: ChannelName; target: string })[]> {
   const message: Message = { id: newId(), kind: 'test', opened: [], reminded: [], resolved: [] };
   return Promise.all(
-    openChannels(ctx).map(async (channel) => {
+    createChannels(ctx).map(async (channel) => {
       const { name, target } = channel;
       return { channel: name, target, ...(await channel.send(message, 1)) };
     }),

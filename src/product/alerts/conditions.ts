@@ -1,6 +1,6 @@
-import { firstIdOf, timeOfId } from '../../catalog/ids.ts';
+import { firstIdAt, timeOfId } from '../../catalog/ids.ts';
 import type { Query } from '../../platform/db/database.ts';
-import { findLastRecord, findUnsealed, openStamp } from '../audit/auditRecords.ts';
+import { createStamp, findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import type { Context } from '../context.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
@@ -20,16 +20,16 @@ export type Problem = {
 
 /** Every current problem of all clients and of the installation. */
 export async function findProblems(sql: Query, queues: QueueDepth, ctx: AlertContext): Promise<Problem[]> {
-  const found: Problem[] = [];
+  const problems: Problem[] = [];
   for (const code of alert_codes) {
     for (const problem of await conditions[code](sql, queues, ctx))
-      found.push({ ...of_installation, ...problem, code });
+      problems.push({ ...of_installation, ...problem, code });
   }
-  return found;
+  return problems;
 }
 
 type AlertContext = Pick<Context, 'config' | 'system_keys'>;
-type Found = Pick<Problem, 'subject' | 'summary' | 'page'> & Partial<Omit<Problem, 'code'>>;
+type Finding = Pick<Problem, 'subject' | 'summary' | 'page'> & Partial<Omit<Problem, 'code'>>;
 
 const of_installation = { client_id: null, organization_id: null, count: 1 };
 
@@ -63,7 +63,7 @@ const destination_labels: Record<string, string> = {
 const new_owner_hours = 24;
 
 /** When each alert is open. Reads only columns that the system role may read across tenants. */
-const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertContext) => Promise<Found[]>> = {
+const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertContext) => Promise<Finding[]>> = {
   jobs_need_review: async (sql) => {
     const rows = await sql<(OfClient & { count: number })[]>`
       SELECT jobs.client_id, clients.public_id, clients.name, count(*)::int AS count
@@ -100,11 +100,11 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
   },
 
   no_workers: async (sql) => {
-    const [{ found } = { found: false }] = await sql<{ found: boolean }[]>`
+    const [{ found: has_worker } = { found: false }] = await sql<{ found: boolean }[]>`
       SELECT EXISTS (SELECT FROM processes
         WHERE working AND seen_at > now() - make_interval(secs => ${without_workers_s})) AS found`;
     const summary = 'No process that runs jobs and webhooks was seen for a minute.';
-    return found ? [] : [{ subject: 'workers', summary, page: '/' }];
+    return has_worker ? [] : [{ subject: 'workers', summary, page: '/' }];
   },
 
   queue_stalled: async (_sql, { job_lag, delivery_lag }) => {
@@ -125,7 +125,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     // A later verification without faults, or an accepted restore, ends it, unless someone forged or changed its record.
     const last = await findLastRecord(sql, { actions: ['audit.verify', 'audit.anchor', 'audit.reanchor'] });
     if (last === undefined) return [];
-    const genuine = openStamp(system_keys).isGenuine(last);
+    const genuine = createStamp(system_keys).isGenuine(last);
     if (genuine && ['ok', 'accepted'].includes(last.outcome)) return [];
     const check = genuine && last.action === 'audit.anchor' ? 'does not match its anchor' : 'failed its verification';
     return [{ subject: 'audit', summary: `The audit log ${check}.`, page: '/audit' }];
@@ -221,7 +221,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
       SELECT record.id, change.kind, change.new AS destination, record.client_id, clients.name
         FROM audit_records AS record JOIN clients ON clients.id = record.client_id
              CROSS JOIN LATERAL json_to_recordset(record.detail -> 'destinations') AS change (kind text, new text)
-       WHERE action = ANY (${[...destination_actions]}) AND record.id >= ${firstIdOf(since)} AND change.new IS NOT NULL
+       WHERE action = ANY (${[...destination_actions]}) AND record.id >= ${firstIdAt(since)} AND change.new IS NOT NULL
        ORDER BY record.id`;
     return rows.map(({ id, kind, destination, client_id, name }) => ({
       subject: `${id} ${kind} ${destination}`,

@@ -2,7 +2,7 @@ import type { DailyTime, QuietHours } from '../../catalog/settings/alertSettings
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { parseDay } from '../../platform/time/days.ts';
-import { localTimeAt, openZone } from '../../platform/time/zones.ts';
+import { loadZone, localTimeAt } from '../../platform/time/zones.ts';
 import { type ScheduledTasks, startScheduledTasks } from '../../platform/worker/scheduledTasks.ts';
 import type { Context } from '../context.ts';
 import { readQueueDepth } from '../jobs/queueDepth.ts';
@@ -17,13 +17,13 @@ import {
   purgeAlerts,
   resolveAlerts,
 } from './alerts.ts';
-import { alertOf } from './catalogue.ts';
+import { lookUpAlert } from './catalogue.ts';
 import { configuredChannels, sendMessages } from './channels.ts';
 import { findProblems } from './conditions.ts';
 import { type ChannelName, purgeMessages, queueMessages } from './messages.ts';
 
 /** Alerts that open or resolve within this time are sent in one message. */
-const together_ms = 60_000;
+const batch_ms = 60_000;
 /** A growing number is sent again at most this often. */
 const growth_ms = 60 * 60_000;
 const day_ms = 24 * 60 * 60_000;
@@ -57,20 +57,20 @@ type Change = { id: string; what: 'opened' | 'reminded' | 'resolved'; since: num
 async function queueChanges(tx: Tx, config: Config, channels: readonly ChannelName[], now: Date): Promise<void> {
   const quiet = config.alert_quiet_hours !== undefined && isQuiet(config.alert_quiet_hours, now);
   const changes = (await listUnsent(tx, now))
-    .filter(({ code }) => !quiet || alertOf(code).severity === 'critical')
-    .flatMap((alert) => changeOf(alert, now.getTime()) ?? []);
-  if (!changes.some(({ since }) => since <= now.getTime() - together_ms)) return;
-  const idsOf = (what: Change['what']) => changes.filter((change) => change.what === what).map(({ id }) => id);
-  const alerts = { opened: idsOf('opened'), reminded: idsOf('reminded'), resolved: idsOf('resolved') };
+    .filter(({ code }) => !quiet || lookUpAlert(code).severity === 'critical')
+    .flatMap((alert) => findChange(alert, now.getTime()) ?? []);
+  if (!changes.some(({ since }) => since <= now.getTime() - batch_ms)) return;
+  const listIds = (what: Change['what']) => changes.filter((change) => change.what === what).map(({ id }) => id);
+  const alerts = { opened: listIds('opened'), reminded: listIds('reminded'), resolved: listIds('resolved') };
   await queueMessages(tx, channels, alerts, { now });
   await markNotified(tx, alerts.opened, now);
   for (const change of changes) if (change.what === 'reminded') await markReminded(tx, change, now);
   await markResolutionNotified(tx, alerts.resolved, now);
 }
 
-function changeOf(alert: AlertState, now_ms: number): Change | undefined {
+function findChange(alert: AlertState, now_ms: number): Change | undefined {
   const { id, opened_at, notified_at, resolved_at } = alert;
-  const { reminder_days = [], repeats_when_growing } = alertOf(alert.code);
+  const { reminder_days = [], repeats_when_growing } = lookUpAlert(alert.code);
   if (notified_at === null) return { id, what: 'opened', since: opened_at.getTime(), reminders: 0 };
   if (resolved_at !== null) return { id, what: 'resolved', since: resolved_at.getTime(), reminders: 0 };
   const due = reminder_days
@@ -88,7 +88,7 @@ function changeOf(alert: AlertState, now_ms: number): Change | undefined {
 /** A summary of what was open at the time of the digest and still is. */
 async function queueDigest(tx: Tx, config: Config, channels: readonly ChannelName[], now: Date): Promise<void> {
   if (config.alert_digest === undefined) return;
-  const { date, due_at } = digestOf(config.alert_digest, now);
+  const { date, due_at } = planDigest(config.alert_digest, now);
   if (now < due_at) return;
   const reminded = await listOpenBefore(tx, due_at);
   if (reminded.length === 0) return;
@@ -106,10 +106,10 @@ export function isQuiet({ from_min, to_min, timezone }: QuietHours, now: Date): 
  * Today's digest in its time zone: its date, and the instant at which it is due. A time that clocks skip on that day is
  * the moment at which they do so.
  */
-export function digestOf({ at_min, timezone }: DailyTime, now: Date): { date: string; due_at: Date } {
+export function planDigest({ at_min, timezone }: DailyTime, now: Date): { date: string; due_at: Date } {
   const date = localTimeAt(now.getTime(), timezone).slice(0, 10);
   const day = parseDay(date) ?? 0;
-  return { date, due_at: new Date(openZone(timezone).instantOf(day, at_min) * 60_000) };
+  return { date, due_at: new Date(loadZone(timezone).instantAt(day, at_min) * 60_000) };
 }
 
 /** Alerts are evaluated by processes of every role: without a worker, another process must report the stalled queue. */

@@ -1,7 +1,7 @@
 import { newId } from '../../catalog/ids.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { type AlertText, alert_days } from './alerts.ts';
-import { alertOf } from './catalogue.ts';
+import { lookUpAlert } from './catalogue.ts';
 
 export const channel_names = ['email', 'webhook'] as const;
 export type ChannelName = (typeof channel_names)[number];
@@ -65,7 +65,7 @@ export async function recordAttempt(
 }
 
 /** The messages about the opening of these alerts, oldest first. */
-export function listMessagesOf(system: Sql, alert_ids: readonly string[]): Promise<SentMessage[]> {
+export function listAlertMessages(system: Sql, alert_ids: readonly string[]): Promise<SentMessage[]> {
   return system.pooled<SentMessage[]>`
     SELECT alert.id AS alert_id, channel, iso(sent_at) AS sent_at,
            CASE WHEN sent_at IS NOT NULL THEN 'sent' WHEN ready_at IS NULL THEN 'failed'
@@ -103,33 +103,33 @@ type Change = 'opened' | 'reminder' | 'resolved';
 type Item = { change: Change; alert: AlertText };
 
 /** The subject, and the body as plain text and as HTML. */
-export function emailOf(message: Message, base_url: string): { subject: string; text: string; html: string } {
-  const all = itemsOf(message);
+export function composeEmail(message: Message, base_url: string): { subject: string; text: string; html: string } {
+  const all = listItems(message);
   const items = all.slice(0, listed_max);
   const more = all.length > items.length ? `${all.length - items.length} more are listed in the dashboard.` : undefined;
   const alerts_url = `${base_url}/dashboard/settings/alerts`;
-  const heading = headingOf(message);
+  const heading = composeHeading(message);
   const text = [
     heading,
-    ...items.map((item) => linesOf(item, base_url).join('\n')),
+    ...items.map((item) => formatLines(item, base_url).join('\n')),
     ...(more ? [more] : []),
     `All alerts: ${alerts_url}`,
   ].join('\n\n');
   const html = [
     '<!doctype html><html lang="en"><body style="font-family: sans-serif; line-height: 1.5; max-width: 40em">',
     `<h1 style="font-size: 1.2em">${escapeHtml(heading)}</h1>`,
-    ...items.map((item) => htmlOf(item, base_url)),
+    ...items.map((item) => formatHtml(item, base_url)),
     ...(more ? [`<p>${more}</p>`] : []),
     `<p><a href="${escapeHtml(alerts_url)}">All alerts</a></p></body></html>`,
   ].join('\n');
-  return { subject: `[Chartwire] ${subjectOf(message, heading)}`, text: `${text}\n`, html };
+  return { subject: `[Chartwire] ${composeSubject(message, heading)}`, text: `${text}\n`, html };
 }
 
 /** The body of a webhook. */
-export function webhookBodyOf(message: Message, base_url: string, now: Date): string {
-  const alerts = itemsOf(message).map(({ change, alert }) => {
+export function composeWebhookBody(message: Message, base_url: string, now: Date): string {
+  const alerts = listItems(message).map(({ change, alert }) => {
     const { id, code, client_id, client_name, summary, page, opened_at, resolved_at } = alert;
-    const { title, severity, remedy } = alertOf(code);
+    const { title, severity, remedy } = lookUpAlert(code);
     const client = client_id === null ? null : { client_id, name: client_name };
     const url = `${base_url}/dashboard${page}`;
     return { id, change, code, severity, title, summary, remedy, client, opened_at, resolved_at, url };
@@ -138,14 +138,14 @@ export function webhookBodyOf(message: Message, base_url: string, now: Date): st
 }
 
 /** Critical ones first. */
-function itemsOf({ opened, reminded, resolved }: Message): Item[] {
+function listItems({ opened, reminded, resolved }: Message): Item[] {
   const items = (change: Change, alerts: readonly AlertText[]) => alerts.map((alert): Item => ({ change, alert }));
   const open = [...items('opened', opened), ...items('reminder', reminded)];
-  const isCritical = ({ alert }: Item) => severityOf(alert) === 'critical';
+  const isCritical = ({ alert }: Item) => findSeverity(alert) === 'critical';
   return [...open.filter(isCritical), ...open.filter((item) => !isCritical(item)), ...items('resolved', resolved)];
 }
 
-function headingOf(message: Message): string {
+function composeHeading(message: Message): string {
   const { kind, opened, reminded, resolved } = message;
   if (kind === 'test') return 'This is a test message. Alerts are sent to this address.';
   if (kind === 'digest') return `Daily summary: ${counted(reminded.length, 'open alert')}.`;
@@ -158,60 +158,60 @@ function headingOf(message: Message): string {
 }
 
 /** A single alert is named; it has no ids, because subjects are shown on locked screens. */
-function subjectOf(message: Message, heading: string): string {
+function composeSubject(message: Message, heading: string): string {
   if (message.kind === 'test') return 'Test message';
-  const [first, ...others] = itemsOf(message);
+  const [first, ...others] = listItems(message);
   if (message.kind === 'digest' || first === undefined || others.length > 0) {
-    const critical = itemsOf(message).some(
-      ({ change, alert }) => change !== 'resolved' && severityOf(alert) === 'critical',
+    const critical = listItems(message).some(
+      ({ change, alert }) => change !== 'resolved' && findSeverity(alert) === 'critical',
     );
     return `${critical ? 'Critical: ' : ''}${heading.replace(/\.$/, '')}`;
   }
-  return `${labelOf(first)}: ${alertOf(first.alert.code).title}`;
+  return `${formatLabel(first)}: ${lookUpAlert(first.alert.code).title}`;
 }
 
-function labelOf({ change, alert }: Item): string {
+function formatLabel({ change, alert }: Item): string {
   if (alert.resolved_at !== null) return 'Resolved';
-  const severity = severityOf(alert) === 'critical' ? 'Critical' : 'Warning';
+  const severity = findSeverity(alert) === 'critical' ? 'Critical' : 'Warning';
   return change === 'reminder' ? `Reminder, ${severity.toLowerCase()}` : severity;
 }
 
-function linesOf(item: Item, base_url: string): string[] {
+function formatLines(item: Item, base_url: string): string[] {
   const { alert } = item;
-  const { title, cause, remedy } = alertOf(alert.code);
+  const { title, cause, remedy } = lookUpAlert(alert.code);
   return [
-    `${labelOf(item)}: ${title}`,
+    `${formatLabel(item)}: ${title}`,
     alert.summary,
-    periodOf(alert),
+    formatPeriod(alert),
     ...(alert.resolved_at === null ? [`Cause: ${cause}`, `What to do: ${remedy}`] : []),
     `${base_url}/dashboard${alert.page}`,
   ];
 }
 
-function htmlOf(item: Item, base_url: string): string {
+function formatHtml(item: Item, base_url: string): string {
   const { alert } = item;
-  const { title, cause, remedy } = alertOf(alert.code);
+  const { title, cause, remedy } = lookUpAlert(alert.code);
   const advice = `<br>Cause: ${escapeHtml(cause)}<br>What to do: ${escapeHtml(remedy)}`;
   return [
-    `<h2 style="font-size: 1em; margin-bottom: 0">${escapeHtml(`${labelOf(item)}: ${title}`)}</h2>`,
-    `<p style="margin-top: 0">${escapeHtml(alert.summary)}<br>${escapeHtml(periodOf(alert))}`,
+    `<h2 style="font-size: 1em; margin-bottom: 0">${escapeHtml(`${formatLabel(item)}: ${title}`)}</h2>`,
+    `<p style="margin-top: 0">${escapeHtml(alert.summary)}<br>${escapeHtml(formatPeriod(alert))}`,
     alert.resolved_at === null ? advice : '',
     `<br><a href="${escapeHtml(`${base_url}/dashboard${alert.page}`)}">Open in the dashboard</a></p>`,
   ].join('');
 }
 
-function periodOf({ opened_at, resolved_at }: AlertText): string {
+function formatPeriod({ opened_at, resolved_at }: AlertText): string {
   return resolved_at === null
-    ? `Open since ${timeOf(opened_at)}`
-    : `From ${timeOf(opened_at)} to ${timeOf(resolved_at)}`;
+    ? `Open since ${formatTime(opened_at)}`
+    : `From ${formatTime(opened_at)} to ${formatTime(resolved_at)}`;
 }
 
-function timeOf(iso: string): string {
+function formatTime(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
 }
 
-function severityOf({ code }: AlertText): string {
-  return alertOf(code).severity;
+function findSeverity({ code }: AlertText): string {
+  return lookUpAlert(code).severity;
 }
 
 function counted(count: number, noun: string): string {

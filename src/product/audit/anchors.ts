@@ -50,13 +50,13 @@ export async function openAnchor(ctx: AnchorContext, now: () => number = Date.no
   return {
     advance: async () => {
       const head = await intactHead(db.system, key);
-      let fault = await faultOf(ctx, head, last);
+      let fault = await findFault(ctx, head, last);
       if (fault !== undefined) {
         // An operator may have accepted a restored log in the meantime.
         const stored = await newestAnchor(config, key);
         if ((stored.anchor?.reset_at ?? '') > (last.anchor?.reset_at ?? '')) {
           last = stored;
-          fault = await faultOf(ctx, head, last);
+          fault = await findFault(ctx, head, last);
         }
       }
       await report(fault);
@@ -92,16 +92,18 @@ type Newest = { anchor?: Anchor | undefined; changed: boolean };
 /** The newest anchor of DATA_DIR and AUDIT_ANCHOR_FILE: a container may have lost the first one. */
 async function newestAnchor(config: AnchorContext['config'], key: Buffer): Promise<Newest> {
   const files = [localAnchorFile(config.data_dir), config.audit_anchor_file].filter((each) => each !== undefined);
-  const found = await Promise.all(files.map((each) => readAnchors(each, key)));
-  const anchors = found.flatMap(({ anchors }) => anchors.slice(-1)).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
-  return { anchor: anchors.at(-1), changed: found.some(({ changed }) => changed) };
+  const contents = await Promise.all(files.map((each) => readAnchors(each, key)));
+  const anchors = contents
+    .flatMap(({ anchors }) => anchors.slice(-1))
+    .sort((a, b) => (toSortKey(a) < toSortKey(b) ? -1 : 1));
+  return { anchor: anchors.at(-1), changed: contents.some(({ changed }) => changed) };
 }
 
-function orderOf({ reset_at, position }: Anchor): string {
+function toSortKey({ reset_at, position }: Anchor): string {
   return `${reset_at ?? ''} ${String(position).padStart(20, '0')}`;
 }
 
-async function faultOf(
+async function findFault(
   { db }: Pick<Context, 'db'>,
   head: Head | undefined,
   { anchor, changed }: Newest,
@@ -186,26 +188,26 @@ export function anchorLine(key: Buffer, anchor: Anchor): string {
 
 /** Reads a file of anchors, one JSON object per line. A line that a crash cut short is skipped. */
 export async function readAnchors(file: string, key: Buffer): Promise<AnchorFile> {
-  let found: AnchorFile = { anchors: [], changed: false };
+  let content: AnchorFile = { anchors: [], changed: false };
   let reset_at = '';
   try {
     for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
       const parsed = parseLine(line);
       if (parsed === undefined) continue;
       if (anchorMac(key, parsed.anchor) !== parsed.mac) {
-        found.changed = true;
+        content.changed = true;
         continue;
       }
       if ((parsed.anchor.reset_at ?? '') > reset_at) {
         reset_at = parsed.anchor.reset_at ?? '';
-        found = { anchors: [], changed: false };
+        content = { anchors: [], changed: false };
       }
-      found.anchors.push(parsed.anchor);
+      content.anchors.push(parsed.anchor);
     }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }
-  return found;
+  return content;
 }
 
 /** Replaces the file in one step, so that a crash leaves the old or the new anchor. */

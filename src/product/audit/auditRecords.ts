@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { firstIdOf, newId, timeOfId } from '../../catalog/ids.ts';
+import { firstIdAt, newId, timeOfId } from '../../catalog/ids.ts';
 import type { Fragment, Query, Row, Statement, Tx } from '../../platform/db/database.ts';
 import type { SystemKeys } from '../../platform/security/masterKeys.ts';
 import type { AuditEntry } from '../context.ts';
@@ -103,7 +103,7 @@ export type ExportedRow = AuditRow & {
 };
 
 /** The next records of the chain within a range, in order. */
-export function readChainOf(
+export function readChainRange(
   sql: Query,
   range: ExportRange,
   chain: { after: Place; up_to: number; limit: number },
@@ -113,7 +113,7 @@ export function readChainOf(
 }
 
 /** The next records within a range that were not part of the chain when it ended at `beyond`, by id. */
-export function readRestOf(
+export function readUnchainedRange(
   sql: Query,
   range: ExportRange,
   { after, beyond, limit }: { after: string; beyond: number; limit: number },
@@ -166,7 +166,7 @@ export async function findLastRecord(
     SELECT last.* FROM unnest(${[...actions]}::text[]) AS kind (action)
       CROSS JOIN LATERAL (SELECT ${coveredColumns(sql)} FROM audit_records
         WHERE action = kind.action AND actor_kind = 'system' AND ${by} AND detail ->> 'export' IS NULL
-          AND id < ${firstIdOf(new Date(Date.now() + clock_tolerance_ms))}
+          AND id < ${firstIdAt(new Date(Date.now() + clock_tolerance_ms))}
         ORDER BY id DESC LIMIT 1) AS last
      ORDER BY last.id DESC LIMIT 1`;
   return row;
@@ -195,9 +195,9 @@ function exportedColumns(sql: Query): Fragment {
 }
 
 function within(sql: Query, { since, until, client_id }: ExportRange): Fragment {
-  const from = since === undefined ? sql`true` : sql`id >= ${firstIdOf(since)}`;
+  const from = since === undefined ? sql`true` : sql`id >= ${firstIdAt(since)}`;
   const of_client = client_id === undefined ? sql`true` : sql`client_id = ${client_id}`;
-  return sql`${from} AND id < ${firstIdOf(until)} AND ${of_client}`;
+  return sql`${from} AND id < ${firstIdAt(until)} AND ${of_client}`;
 }
 
 /** A record as stored, except for its position in the chain. */
@@ -235,17 +235,17 @@ export type Stamp = {
   mark(client_id: string, mrn: string): string;
 };
 
-export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
+export function createStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
   const record_key = keys.key('audit.records');
-  const macOf = (row: Covered) => createHmac('sha256', record_key).update(canonical(row));
-  const marksOf = openMarks(keys.key('audit.patients'));
+  const computeMac = (row: Covered) => createHmac('sha256', record_key).update(canonical(row));
+  const markPatients = createMarker(keys.key('audit.patients'));
   return {
-    mark: (client_id, mrn) => marksOf(client_id, [mrn])[0] ?? '',
-    isGenuine: (row) => macOf(row).digest().equals(row.mac),
+    mark: (client_id, mrn) => markPatients(client_id, [mrn])[0] ?? '',
+    isGenuine: (row) => computeMac(row).digest().equals(row.mac),
     stamp: (entry, follow) => {
       const id = newId();
       const { client_id, mrns = [], detail } = entry;
-      const patients = client_id === null ? [] : marksOf(client_id, mrns instanceof Set ? mrns : new Set(mrns));
+      const patients = client_id === null ? [] : markPatients(client_id, mrns instanceof Set ? mrns : new Set(mrns));
       const follows = follow?.(id) ?? [];
       const row: NewAuditRow = {
         id,
@@ -266,7 +266,7 @@ export function openStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
         follows: follows.length === 0 ? null : follows,
         mac: '',
       };
-      row.mac = macOf(row).digest('hex');
+      row.mac = computeMac(row).digest('hex');
       return row;
     },
   };
@@ -302,18 +302,18 @@ function canonical(row: Covered): string {
 const marks_max = 50_000;
 
 /** The first 64 bits of a keyed hash: practically free of collisions within a client, and irreversible without the key. */
-function openMarks(key: Buffer): (client_id: string, mrns: Iterable<string>) => string[] {
-  let known = new Map<string, Map<string, string>>();
+function createMarker(key: Buffer): (client_id: string, mrns: Iterable<string>) => string[] {
+  let cache = new Map<string, Map<string, string>>();
   let count = 0;
   const compute = (client_id: string, mrn: string) =>
     createHmac('sha256', key).update(`${client_id}|${mrn}`).digest().readBigInt64BE(0).toString();
   return (client_id, mrns) => {
     if (count >= marks_max) {
-      known = new Map();
+      cache = new Map();
       count = 0;
     }
-    const of_client = known.get(client_id) ?? new Map<string, string>();
-    known.set(client_id, of_client);
+    const of_client = cache.get(client_id) ?? new Map<string, string>();
+    cache.set(client_id, of_client);
     const marks: string[] = [];
     for (const mrn of mrns) {
       let mark = of_client.get(mrn);

@@ -5,15 +5,15 @@ import type { Context } from '../context.ts';
 import {
   type AuditFault,
   type AuditRow,
+  createStamp,
   type ExportedRow,
   type ExportRange,
   lastPosition,
-  openStamp,
   type Place,
-  readChainOf,
-  readRestOf,
+  readChainRange,
+  readUnchainedRange,
 } from './auditRecords.ts';
-import { type Head, linkOf } from './seals.ts';
+import { computeLink, type Head } from './seals.ts';
 import { faults_max } from './verification.ts';
 
 export const export_formats = ['jsonl', 'csv'] as const;
@@ -41,16 +41,16 @@ export async function* exportChain(
   const sql = db.system.pooled;
   const up_to = await lastPosition(sql);
   if (format === 'csv') yield { text: csvLine(fields), records: 0 };
-  const write = format === 'csv' ? csvOf : jsonOf;
+  const write = format === 'csv' ? toCsv : toJson;
   const part = (rows: readonly ExportedRow[]) => ({ text: rows.map(write).join(''), records: rows.length });
   for (let after: Place | undefined = { position: 0, id: first_id }; after !== undefined; ) {
-    const rows = await readChainOf(sql, range, { after, up_to, limit: batch });
+    const rows = await readChainRange(sql, range, { after, up_to, limit: batch });
     yield part(rows);
     const last = rows.at(-1);
     after = last && rows.length === batch ? { position: last.position ?? 0, id: last.id } : undefined;
   }
   for (let after: string | undefined = first_id; after !== undefined; ) {
-    const rows = await readRestOf(sql, range, { after, beyond: up_to, limit: batch });
+    const rows = await readUnchainedRange(sql, range, { after, beyond: up_to, limit: batch });
     yield part(rows);
     after = rows.length < batch ? undefined : rows.at(-1)?.id;
   }
@@ -67,7 +67,7 @@ export type ExportLine = Omit<AuditRow, 'at' | 'detail' | 'mac'> & {
   chain: string | null;
 };
 
-function lineOf({ at, detail, mac, chain, ...row }: ExportedRow): ExportLine {
+function toLine({ at, detail, mac, chain, ...row }: ExportedRow): ExportLine {
   return {
     ...row,
     at: at.toISOString(),
@@ -77,13 +77,13 @@ function lineOf({ at, detail, mac, chain, ...row }: ExportedRow): ExportLine {
   };
 }
 
-function jsonOf(row: ExportedRow): string {
-  const line: Record<string, unknown> = lineOf(row);
+function toJson(row: ExportedRow): string {
+  const line: Record<string, unknown> = toLine(row);
   return `${JSON.stringify(Object.fromEntries(fields.map((name) => [name, line[name]])))}\n`;
 }
 
-function csvOf(row: ExportedRow): string {
-  const line: Record<string, unknown> = lineOf(row);
+function toCsv(row: ExportedRow): string {
+  const line: Record<string, unknown> = toLine(row);
   return csvLine(fields.map((name) => fieldText(line[name])));
 }
 
@@ -101,12 +101,12 @@ export type ExportFault = Omit<AuditFault, 'what'> & { what: 'changed' | 'not_li
  * line. Needs the keys of the installation, but not its audit log.
  */
 export async function verifyExport(ctx: Pick<Context, 'system_keys'>, lines: Readable): Promise<ExportVerdict> {
-  const { isGenuine } = openStamp(ctx.system_keys);
+  const { isGenuine } = createStamp(ctx.system_keys);
   const key = ctx.system_keys.key('audit.chain');
   const faults: ExportFault[] = [];
-  let [checked, unsealed, gaps, found] = [0, 0, 0, 0];
+  let [checked, unsealed, gaps, fault_count] = [0, 0, 0, 0];
   const fault = (what: ExportFault['what'], position: number | null, id: string | null) => {
-    found += 1;
+    fault_count += 1;
     if (faults.length < faults_max) faults.push({ position, id, what });
   };
   let before: Head = { position: 0, chain: Buffer.alloc(0) };
@@ -128,10 +128,10 @@ export async function verifyExport(ctx: Pick<Context, 'system_keys'>, lines: Rea
       continue;
     }
     if (position !== before.position + 1) gaps += 1;
-    else if (!chain.equals(linkOf(key, before, row.mac).chain)) fault('not_linked', position, id);
+    else if (!chain.equals(computeLink(key, before, row.mac).chain)) fault('not_linked', position, id);
     before = { position, chain };
   }
-  return { ok: found === 0, checked, unsealed, gaps, faults };
+  return { ok: fault_count === 0, checked, unsealed, gaps, faults };
 }
 
 /** Fields of the wrong type fail the check of the MAC. */

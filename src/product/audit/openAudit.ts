@@ -3,13 +3,13 @@ import { type Database, onCommit, type Sql } from '../../platform/db/database.ts
 import type { RotationEntry } from '../../platform/security/keys.ts';
 import type { SystemKeys } from '../../platform/security/masterKeys.ts';
 import type { Audit, AuditEntry } from '../context.ts';
-import { findStates, insertRecords, type NewAuditRow, openStamp, readNewest, storeRecords } from './auditRecords.ts';
-import { createHead, openFollowedRecords } from './seals.ts';
+import { createStamp, findStates, insertRecords, type NewAuditRow, readNewest, storeRecords } from './auditRecords.ts';
+import { createFollowedRecords, createHead } from './seals.ts';
 
 /** How often the process checks whether records that name others still exist. */
 const settle_ms = 2_000;
 /** How many records outside of the chain a starting process names: those of the last second, unless sealing stalled. */
-const found_max = 1_000;
+const newest_max = 1_000;
 
 /**
  * Opens the audit log. Records are inserted unchained: chaining inside each transaction serialized them and cut the
@@ -20,11 +20,11 @@ export async function openAudit(
   keys: SystemKeys,
 ): Promise<Audit & { settle(): Promise<void>; close(): Promise<void> }> {
   await createHead(db.system, keys.key('audit.chain'));
-  const { stamp, isGenuine } = openStamp(keys);
-  const followed = openFollowedRecords();
+  const { stamp, isGenuine } = createStamp(keys);
+  const followed = createFollowedRecords();
   // The last records of a process that was killed are named by no other.
-  const found = await readNewest(db.system.pooled, found_max);
-  for (const row of found.reverse()) if (isGenuine(row)) followed.confirm(row.id);
+  const newest = await readNewest(db.system.pooled, newest_max);
+  for (const row of newest.reverse()) if (isGenuine(row)) followed.confirm(row.id);
   /** The ids of records whose commit only the caller knows. */
   const unconfirmed = new WeakMap<AuditEntry, string>();
   const stampNext = (entry: AuditEntry) => stamp(entry, followed.follow);
@@ -73,5 +73,5 @@ export async function recordRotation(
   { outcome, ...detail }: RotationEntry,
 ): Promise<void> {
   const entry = { client_id: null, actor_kind: 'system', actor: 'service', action: 'master_key.rotate' } as const;
-  await storeRecords(system.pooled, [openStamp(keys).stamp({ ...entry, outcome, detail })]);
+  await storeRecords(system.pooled, [createStamp(keys).stamp({ ...entry, outcome, detail })]);
 }

@@ -75,7 +75,7 @@ export async function listRequests(
     duration_ms_min === undefined ? undefined : sql`duration_ms >= ${duration_ms_min}`,
     before === undefined ? undefined : sql`requests.id < ${before}`,
   ].filter((each) => each !== undefined);
-  const found = await sql<RequestRow[]>`
+  const matches = await sql<RequestRow[]>`
     SELECT requests.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name,
            accounts.reference_id AS account, endpoint, method, requests.status, duration_ms, code,
            path, field, job_id
@@ -83,8 +83,8 @@ export async function listRequests(
            LEFT JOIN accounts ON accounts.id = requests.account_id
      WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
      ORDER BY requests.id DESC LIMIT ${page_size + 1}`;
-  const rows = found.slice(0, page_size);
-  return { rows, next: found.length > page_size ? (rows.at(-1)?.id ?? null) : null };
+  const rows = matches.slice(0, page_size);
+  return { rows, next: matches.length > page_size ? (rows.at(-1)?.id ?? null) : null };
 }
 
 /** Creates the partitions of the next days and deletes expired requests, whole days at once. Returns the days deleted. */

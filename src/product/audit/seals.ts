@@ -22,7 +22,7 @@ export async function sealAudit(ctx: Pick<Context, 'db' | 'system_keys'>, batch 
       let head: Head = await readHead(tx, key);
       const links: Link[] = [];
       for (const { id, mac } of await findUnsealed(tx, batch)) {
-        head = linkOf(key, head, mac);
+        head = computeLink(key, head, mac);
         links.push({ id, ...head });
       }
       await linkRecords(tx, links);
@@ -75,7 +75,7 @@ const lookup_max = 1_000;
 /** After this long, a record is usually part of the chain. */
 const seal_ms = 2_000;
 
-export function openFollowedRecords(now: () => number = () => performance.now()): FollowedRecords {
+export function createFollowedRecords(now: () => number = () => performance.now()): FollowedRecords {
   const committed: string[] = [];
   /** By the record that names them, in the order of time. */
   const named = new Map<string, { ids: string[]; at: number }>();
@@ -93,9 +93,9 @@ export function openFollowedRecords(now: () => number = () => performance.now())
     settle: async (find) => {
       const due = [...named].filter(([, { at }]) => now() - at >= seal_ms).slice(0, lookup_max);
       if (due.length === 0) return;
-      const found = new Map((await find(due.map(([id]) => id))).map(({ id, sealed }) => [id, sealed]));
+      const sealed_by_id = new Map((await find(due.map(([id]) => id))).map(({ id, sealed }) => [id, sealed]));
       for (const [id, { ids }] of due) {
-        const sealed = found.get(id);
+        const sealed = sealed_by_id.get(id);
         if (sealed === false || !named.delete(id)) continue;
         if (sealed === undefined) committed.push(...ids);
       }
@@ -135,7 +135,7 @@ export async function moveHead(tx: Tx, key: Buffer, head: Head): Promise<void> {
 }
 
 /** The link of a record: a MAC over the previous link, the position and the record's own MAC. */
-export function linkOf(key: Buffer, before: Head, mac: Buffer): Head {
+export function computeLink(key: Buffer, before: Head, mac: Buffer): Head {
   const position = before.position + 1;
   const chain = createHmac('sha256', key).update(before.chain).update(`|${position}|`).update(mac).digest();
   return { position, chain };

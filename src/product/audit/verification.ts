@@ -1,20 +1,20 @@
-import { firstIdOf } from '../../catalog/ids.ts';
+import { firstIdAt } from '../../catalog/ids.ts';
 import type { Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import { type Anchor, type AnchorFile, localAnchorFile, readAnchors } from './anchors.ts';
 import {
   type AuditFault,
   type AuditRow,
+  createStamp,
   findLastRecord,
   findLinks,
   lastPosition,
-  openStamp,
   readChain,
   readMisplaced,
   readRecords,
   readUnsealed,
 } from './auditRecords.ts';
-import { type Head, HeadBroken, linkOf, readHead } from './seals.ts';
+import { computeLink, type Head, HeadBroken, readHead } from './seals.ts';
 
 export type AuditProgress = { checked: number; total: number };
 
@@ -43,7 +43,7 @@ export async function verifyAudit(
 ): Promise<AuditVerdict> {
   const { system } = ctx.db;
   const key = ctx.system_keys.key('audit.chain');
-  const findings = openFindings(ctx);
+  const findings = createFindings(ctx);
   for (const name of await listAuditTriggers(system)) findings.fault('trigger', null, name);
   const head = await intactHead(system, key);
   if (!head) findings.fault('head_broken', null, null);
@@ -64,15 +64,15 @@ export async function verifyAudit(
 }
 
 type AuditContext = Pick<Context, 'db' | 'system_keys'>;
-type Findings = ReturnType<typeof openFindings>;
+type Findings = ReturnType<typeof createFindings>;
 
 /** Collects what does not match while the trail is walked. */
-function openFindings({ db: { system }, system_keys }: AuditContext) {
-  const { isGenuine } = openStamp(system_keys);
+function createFindings({ db: { system }, system_keys }: AuditContext) {
+  const { isGenuine } = createStamp(system_keys);
   const faults: AuditFault[] = [];
-  let found = 0;
+  let fault_count = 0;
   const fault = (what: AuditFault['what'], position: number | null, id: string | null) => {
-    found += 1;
+    fault_count += 1;
     if (faults.length < faults_max) faults.push({ position, id, what });
   };
   const gaps: Gap[] = [];
@@ -109,7 +109,7 @@ function openFindings({ db: { system }, system_keys }: AuditContext) {
       else fault('missing', null, id);
     }
   };
-  return { faults, isEmpty: () => found === 0, fault, missing, checkMac, checkFollowed, reportAbsent };
+  return { faults, isEmpty: () => fault_count === 0, fault, missing, checkMac, checkFollowed, reportAbsent };
 }
 
 type Chain = { head: Head | undefined; end: number } & Required<Pick<VerifyOptions, 'batch' | 'onProgress'>>;
@@ -129,7 +129,7 @@ async function checkChain(
       // After a gap the previous link is unknown; the missing records are reported.
       if (row.position > before.position + 1)
         findings.missing(before.position, row.position, { after: before.id, before: row.id });
-      else if (!row.chain?.equals(linkOf(key, before, row.mac).chain))
+      else if (!row.chain?.equals(computeLink(key, before, row.mac).chain))
         findings.fault('not_linked', row.position, row.id);
       findings.checkMac(row, row.position);
       before = { position: row.position, chain: row.chain ?? Buffer.alloc(0), id: row.id };
@@ -165,7 +165,7 @@ type Gap = { fault: AuditFault | undefined; after: string; before: string };
 
 /** Whether a record was created before an operator accepted a restored log as it was. */
 function isAccepted(id: string, anchors: readonly Anchor[]): boolean {
-  return anchors.some(({ reset_at }) => reset_at !== null && id < firstIdOf(new Date(reset_at)));
+  return anchors.some(({ reset_at }) => reset_at !== null && id < firstIdAt(new Date(reset_at)));
 }
 
 /** The anchors of DATA_DIR, of AUDIT_ANCHOR_FILE and of further files. Read them before the log, which grows meanwhile. */
@@ -175,8 +175,8 @@ export async function collectAnchors(
 ): Promise<AnchorFile> {
   const key = system_keys.key('audit.chain');
   const all = [localAnchorFile(config.data_dir), config.audit_anchor_file, ...files];
-  const found = await Promise.all(all.filter((file) => file !== undefined).map((file) => readAnchors(file, key)));
-  return { anchors: found.flatMap(({ anchors }) => anchors), changed: found.some(({ changed }) => changed) };
+  const contents = await Promise.all(all.filter((file) => file !== undefined).map((file) => readAnchors(file, key)));
+  return { anchors: contents.flatMap(({ anchors }) => anchors), changed: contents.some(({ changed }) => changed) };
 }
 
 /** Anchors that the log does not contain. */
@@ -225,7 +225,7 @@ const entry = { client_id: null, actor_kind: 'system', actor: 'service', action:
 export async function verifyIfDue(ctx: VerificationContext): Promise<void> {
   const last = await findLastRecord(ctx.db.system, { actions: [entry.action], actor: entry.actor });
   // A record that someone forged or changed postpones nothing.
-  const last_at = last && openStamp(ctx.system_keys).isGenuine(last) ? last.at.getTime() : 0;
+  const last_at = last && createStamp(ctx.system_keys).isGenuine(last) ? last.at.getTime() : 0;
   const due_at = last_at + ctx.config.audit_verify_hours * 3_600_000;
   if (Date.now() < due_at) return;
   const verdict = await verifyAudit(ctx, { anchors: await collectAnchors(ctx) });

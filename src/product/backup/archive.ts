@@ -40,10 +40,10 @@ export async function* pack(
   files: AsyncIterable<ArchiveFile>,
   end: () => Omit<ArchiveEnd, 'files' | 'bytes'>,
 ): AsyncGenerator<Buffer> {
-  yield headerOf({ start });
+  yield encodeHeader({ start });
   const packed = { files: 0, bytes: 0 };
   for await (const { path, bytes, content } of files) {
-    yield headerOf({ path, bytes });
+    yield encodeHeader({ path, bytes });
     const digest = createHash('sha256');
     let written = 0;
     for await (const chunk of content) {
@@ -56,7 +56,7 @@ export async function* pack(
     packed.files += 1;
     packed.bytes += bytes;
   }
-  yield headerOf({ end: { ...end(), ...packed } });
+  yield encodeHeader({ end: { ...end(), ...packed } });
 }
 
 /** Reads a stream of `pack`, and checks the digest of every file and the totals. `onFile` must read the content to its end. */
@@ -64,7 +64,7 @@ export async function unpack(
   source: AsyncIterable<Buffer>,
   handle: { onStart: (start: ArchiveStart) => Promise<void>; onFile: (file: ArchiveFile) => Promise<void> },
 ): Promise<ArchiveEnd> {
-  const reader = openReader(source);
+  const reader = createReader(source);
   const unpacked = { files: 0, bytes: 0 };
   for (;;) {
     const header: Header = JSON.parse((await reader.exactly((await reader.exactly(4)).readUInt32BE())).toString());
@@ -86,25 +86,25 @@ export async function unpack(
   }
 }
 
-function headerOf(header: Header): Buffer {
+function encodeHeader(header: Header): Buffer {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(4);
   length.writeUInt32BE(text.length);
   return Buffer.concat([length, text]);
 }
 
-function openReader(source: AsyncIterable<Buffer>) {
+function createReader(source: AsyncIterable<Buffer>) {
   const chunks = source[Symbol.asyncIterator]();
-  let held: Buffer = Buffer.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
   /** The next bytes, at most `max`. */
   const next = async (max: number): Promise<Buffer> => {
-    while (held.length === 0) {
+    while (buffered.length === 0) {
       const { value, done } = await chunks.next();
       if (done) throw damaged();
-      held = value;
+      buffered = value;
     }
-    const taken = held.subarray(0, max);
-    held = held.subarray(taken.length);
+    const taken = buffered.subarray(0, max);
+    buffered = buffered.subarray(taken.length);
     return taken;
   };
   async function* upTo(bytes: number, onChunk: (chunk: Buffer) => unknown): AsyncGenerator<Buffer> {
@@ -124,7 +124,7 @@ function openReader(source: AsyncIterable<Buffer>) {
     },
     /** Keeps reading, so that the end of the encrypted stream is authenticated too. */
     expectEnd: async (): Promise<void> => {
-      if (held.length > 0 || !(await chunks.next()).done) throw damaged();
+      if (buffered.length > 0 || !(await chunks.next()).done) throw damaged();
     },
   };
 }
@@ -147,11 +147,11 @@ const scrypt_cost = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 };
  */
 export async function* encrypt(passphrase: string, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const header = Buffer.concat([magic, randomBytes(salt_bytes), randomBytes(nonce_prefix_bytes)]);
-  const key = await keyOf(passphrase, header);
+  const key = await deriveKey(passphrase, header);
   yield header;
   let n = 0;
   for await (const { piece, last } of inPieces(source, frame_bytes)) {
-    const cipher = createCipheriv(algorithm, key, nonceOf(header, n++, last));
+    const cipher = createCipheriv(algorithm, key, composeNonce(header, n++, last));
     cipher.setAAD(header);
     yield Buffer.concat([cipher.update(piece), cipher.final(), cipher.getAuthTag()]);
   }
@@ -162,14 +162,14 @@ export async function* decrypt(passphrase: string, source: AsyncIterable<Buffer>
   let header: Buffer | undefined;
   let key: Buffer = Buffer.alloc(0);
   let n = 0;
-  const body = afterHeader(source, (found) => {
-    header = found;
+  const body = afterHeader(source, (read_header) => {
+    header = read_header;
   });
   for await (const { piece, last } of inPieces(body, frame_bytes + tag_bytes)) {
     if (header === undefined) throw new StartFailure('This file is not a backup of Chartwire.');
-    if (n === 0) key = await keyOf(passphrase, header);
+    if (n === 0) key = await deriveKey(passphrase, header);
     if (piece.length < tag_bytes) throw damaged();
-    const decipher = createDecipheriv(algorithm, key, nonceOf(header, n, last));
+    const decipher = createDecipheriv(algorithm, key, composeNonce(header, n, last));
     decipher.setAAD(header);
     decipher.setAuthTag(piece.subarray(-tag_bytes));
     const content = decipher.update(piece.subarray(0, -tag_bytes));
@@ -188,13 +188,13 @@ export function damaged(cause?: unknown): StartFailure {
   return new StartFailure('The backup is incomplete or was changed. Use another one.', { cause });
 }
 
-async function keyOf(passphrase: string, header: Buffer): Promise<Buffer> {
+async function deriveKey(passphrase: string, header: Buffer): Promise<Buffer> {
   const salt = header.subarray(magic.length, magic.length + salt_bytes);
   const derive = promisify<string, Buffer, number, typeof scrypt_cost, Buffer>(scrypt);
   return derive(passphrase.normalize('NFC'), salt, 32, scrypt_cost);
 }
 
-function nonceOf(header: Buffer, n: number, last: boolean): Buffer {
+function composeNonce(header: Buffer, n: number, last: boolean): Buffer {
   const nonce = Buffer.alloc(12);
   header.copy(nonce, 0, header_bytes - nonce_prefix_bytes);
   // Throws after 2^32 frames, which are 256 TiB.
@@ -208,30 +208,31 @@ async function* inPieces(
   source: AsyncIterable<Buffer>,
   size: number,
 ): AsyncGenerator<{ piece: Buffer; last: boolean }> {
-  let held: Buffer = Buffer.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
   for await (const chunk of source) {
-    held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
     let start = 0;
     // One piece is always held back: it may be the last.
-    for (; held.length - start > size; start += size) yield { piece: held.subarray(start, start + size), last: false };
-    held = held.subarray(start);
+    for (; buffered.length - start > size; start += size)
+      yield { piece: buffered.subarray(start, start + size), last: false };
+    buffered = buffered.subarray(start);
   }
-  yield { piece: held, last: true };
+  yield { piece: buffered, last: true };
 }
 
 async function* afterHeader(source: AsyncIterable<Buffer>, onHeader: (header: Buffer) => void): AsyncGenerator<Buffer> {
-  let held: Buffer = Buffer.alloc(0);
-  let found = false;
+  let buffered: Buffer = Buffer.alloc(0);
+  let past_header = false;
   for await (const chunk of source) {
-    if (found) {
+    if (past_header) {
       yield chunk;
       continue;
     }
-    held = Buffer.concat([held, chunk]);
-    if (held.length < header_bytes) continue;
-    if (!held.subarray(0, magic.length).equals(magic)) return;
-    found = true;
-    onHeader(held.subarray(0, header_bytes));
-    yield held.subarray(header_bytes);
+    buffered = Buffer.concat([buffered, chunk]);
+    if (buffered.length < header_bytes) continue;
+    if (!buffered.subarray(0, magic.length).equals(magic)) return;
+    past_header = true;
+    onHeader(buffered.subarray(0, header_bytes));
+    yield buffered.subarray(header_bytes);
   }
 }

@@ -9,7 +9,7 @@ import { version } from '../../catalog/version.ts';
 import { connect, type DatabaseAddress, openDatabase, type Sql } from '../../platform/db/database.ts';
 import { startBaseBackup } from '../../platform/db/embedded/baseBackup.ts';
 import { clusterExists } from '../../platform/db/embedded/cluster.ts';
-import { codeOf, type Folders, messageOf, openFolders } from '../../platform/db/embedded/folders.ts';
+import { describeError, ensureFolders, type Folders, readErrorCode } from '../../platform/db/embedded/folders.ts';
 import { rewriteErasedTables } from '../../platform/db/erasedTables.ts';
 import { openEmbedded } from '../../platform/db/openServer.ts';
 import { roleAddresses } from '../../platform/db/roles.ts';
@@ -43,7 +43,7 @@ export async function createBackup(
   options: { to: string; passphrase: string; portable: boolean; onProgress: BackupProgress },
 ): Promise<ArchiveEnd> {
   const { to, passphrase, portable, onProgress } = options;
-  const folders = await openFolders(config.data_dir);
+  const folders = await ensureFolders(config.data_dir);
   if (!(await clusterExists(folders))) {
     throw new StartFailure(`There is no embedded database in ${folders.data_dir}. Set DATA_DIR to its folder.`);
   }
@@ -100,10 +100,10 @@ type Copy = { files(): AsyncGenerator<ArchiveFile>; end(): Omit<ArchiveEnd, 'fil
 
 function copyOfFiles(folders: Folders, owner: DatabaseAddress, system: Sql, target: Target): Copy {
   const { onProgress } = target;
-  let known: ReturnType<Copy['end']> | undefined;
+  let ended: ReturnType<Copy['end']> | undefined;
   async function* files(): AsyncGenerator<ArchiveFile> {
     // The anchor is read first: it must not be newer than the log.
-    yield* await filesOf(folders.data_dir, [localAnchorFile(''), 'postgres-password', 'sandbox.json']);
+    yield* await readFiles(folders.data_dir, [localAnchorFile(''), 'postgres-password', 'sandbox.json']);
     const audit_position = await auditPosition(system);
     const base = await startBaseBackup(folders.cluster, owner);
     try {
@@ -116,28 +116,28 @@ function copyOfFiles(folders: Folders, owner: DatabaseAddress, system: Sql, targ
       // No master key is replaced in between: the keys must be those of the copy.
       const { stopped, keys } = await rotationLock(system)(async () => ({
         stopped: await base.stop(),
-        keys: await filesOf(folders.data_dir, target.keys),
+        keys: await readFiles(folders.data_dir, target.keys),
       }));
       for await (const file of stopped.files()) yield below(file);
       yield* keys;
-      known = { backup_at: stopped.stopped_at.toISOString(), audit_position };
+      ended = { backup_at: stopped.stopped_at.toISOString(), audit_position };
     } finally {
       await base.close();
     }
   }
-  return { files, end: () => required(known) };
+  return { files, end: () => required(ended) };
 }
 
 /** Without the password of the database: it gets a new one. */
 function copyOfRows(folders: Folders, owner: DatabaseAddress, system: Sql, target: Target): Copy {
   const { onProgress } = target;
-  let known: ReturnType<Copy['end']> | undefined;
+  let ended: ReturnType<Copy['end']> | undefined;
   async function* files(): AsyncGenerator<ArchiveFile> {
     // The anchor is read first: it must not be newer than the log.
-    yield* await filesOf(folders.data_dir, [localAnchorFile(''), 'sandbox.json']);
+    yield* await readFiles(folders.data_dir, [localAnchorFile(''), 'sandbox.json']);
     const { copy, keys } = await rotationLock(system)(async () => ({
       copy: await startTableCopy(owner),
-      keys: await filesOf(folders.data_dir, target.keys),
+      keys: await readFiles(folders.data_dir, target.keys),
     }));
     try {
       yield* keys;
@@ -148,28 +148,28 @@ function copyOfRows(folders: Folders, owner: DatabaseAddress, system: Sql, targe
         onProgress('copy', Math.min(done, copy.bytes), copy.bytes);
       }
       onProgress('copy', copy.bytes, copy.bytes);
-      known = { backup_at: copy.taken_at.toISOString(), audit_position: copy.audit_position };
+      ended = { backup_at: copy.taken_at.toISOString(), audit_position: copy.audit_position };
     } finally {
       await copy.close();
     }
   }
-  return { files, end: () => required(known) };
+  return { files, end: () => required(ended) };
 }
 
-function required<T>(known: T | undefined): T {
-  if (known === undefined) throw new Error('The copy has not ended.');
-  return known;
+function required<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('The copy has not ended.');
+  return value;
 }
 
 function below(file: ArchiveFile): ArchiveFile {
   return { ...file, path: `${cluster_folder}/${file.path}` };
 }
 
-async function filesOf(folder: string, names: readonly string[]): Promise<ArchiveFile[]> {
+async function readFiles(folder: string, names: readonly string[]): Promise<ArchiveFile[]> {
   const files: ArchiveFile[] = [];
   for (const path of names) {
     const content = await readFile(join(folder, path)).catch((error: unknown) => {
-      if (codeOf(error) === 'ENOENT') return undefined;
+      if (readErrorCode(error) === 'ENOENT') return undefined;
       throw error;
     });
     if (content) files.push({ path, bytes: content.length, content: Readable.from([content]) });
@@ -198,11 +198,11 @@ export async function writeFinishedFile<T>(
 ): Promise<T> {
   const partial = `${to}.partial`;
   const file = await open(partial, 'wx', 0o600).catch((cause: unknown) => {
-    throw codeOf(cause) === 'EEXIST'
+    throw readErrorCode(cause) === 'EEXIST'
       ? new StartFailure(
           `${partial} exists: another process is writing ${to}, or was interrupted. If it was interrupted, remove the file.`,
         )
-      : new StartFailure(`${to} cannot be written: ${messageOf(cause)}.`, { cause });
+      : new StartFailure(`${to} cannot be written: ${describeError(cause)}.`, { cause });
   });
   try {
     const result = await write(file, partial);
@@ -210,7 +210,7 @@ export async function writeFinishedFile<T>(
     else await linkNew(partial, to);
     return result;
   } catch (cause) {
-    if (codeOf(cause) !== 'ENOSPC') throw cause;
+    if (readErrorCode(cause) !== 'ENOSPC') throw cause;
     throw new StartFailure(`No space is left on the disk of ${to}. The file was not written.`, { cause });
   } finally {
     await file.close();
@@ -231,7 +231,7 @@ export async function checkIsNew(to: string, remedy = ''): Promise<void> {
 /** Unlike a rename, a link never replaces a file that was created meanwhile. */
 async function linkNew(partial: string, to: string): Promise<void> {
   await link(partial, to).catch((cause: unknown) => {
-    throw codeOf(cause) === 'EEXIST' ? alreadyExists(to) : cause;
+    throw readErrorCode(cause) === 'EEXIST' ? alreadyExists(to) : cause;
   });
 }
 

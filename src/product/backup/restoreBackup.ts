@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { removeLeftovers, unfinishedFolder } from '../../platform/db/embedded/cluster.ts';
-import { codeOf, type Folders, messageOf, openFolders } from '../../platform/db/embedded/folders.ts';
+import { describeError, ensureFolders, type Folders, readErrorCode } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
 import { migrationNames } from '../../platform/db/migrate.ts';
 import { ensureDatabase, openEmbedded } from '../../platform/db/openServer.ts';
@@ -32,7 +32,7 @@ export async function restoreBackup<T>(
   options: { from: string; passphrase: string; onProgress: (done: number, total: number) => void },
   mark: (unfinished: Config, end: ArchiveEnd) => Promise<T>,
 ): Promise<T> {
-  const folders = await openFolders(config.data_dir);
+  const folders = await ensureFolders(config.data_dir);
   await requireEmpty(folders);
   const unfinished = unfinishedFolder(folders.data_dir);
   try {
@@ -88,12 +88,12 @@ export async function extractBackup(
   try {
     const end = await readBackup(from, passphrase, onProgress, {
       onStart: refuseForeign,
-      onFile: (file) => writeFileOf(config.data_dir, file),
+      onFile: (file) => writeArchiveFile(config.data_dir, file),
     });
     await loadRows(config);
     return end;
   } catch (cause) {
-    if (codeOf(cause) !== 'ENOSPC') throw cause;
+    if (readErrorCode(cause) !== 'ENOSPC') throw cause;
     throw new StartFailure('No space is left on the disk. Nothing was restored.', { cause });
   }
 }
@@ -106,7 +106,7 @@ async function readBackup(
 ): Promise<ArchiveEnd> {
   const { size } = await stat(from).catch((cause: unknown) => {
     throw new StartFailure(
-      `${from} cannot be read: ${codeOf(cause) === 'ENOENT' ? 'no such file' : messageOf(cause)}.`,
+      `${from} cannot be read: ${readErrorCode(cause) === 'ENOENT' ? 'no such file' : describeError(cause)}.`,
     );
   });
   let end: ArchiveEnd | undefined;
@@ -129,7 +129,7 @@ async function readBackup(
     );
   } catch (error) {
     // A stream that ends too early is a failure of the decompressor.
-    throw codeOf(error)?.startsWith('Z_') ? damaged(error) : error;
+    throw readErrorCode(error)?.startsWith('Z_') ? damaged(error) : error;
   }
   if (!end) throw damaged();
   return end;
@@ -156,14 +156,14 @@ async function refuseForeign({ version, platform, migrations }: ArchiveStart): P
       `The backup was made on ${platform} and cannot be restored on ${own_platform}. Create it there with --portable.`,
     );
   }
-  const known = new Set(await migrationNames());
-  if (migrations.every((name) => known.has(name))) return;
+  const own_migrations = new Set(await migrationNames());
+  if (migrations.every((name) => own_migrations.has(name))) return;
   throw new StartFailure(
     `The backup was made by a newer version of Chartwire (${version}). Restore it with that version.`,
   );
 }
 
-async function writeFileOf(folder: string, { path, content }: ArchiveFile): Promise<void> {
+async function writeArchiveFile(folder: string, { path, content }: ArchiveFile): Promise<void> {
   if (normalize(path) !== path || path.startsWith('..') || path.startsWith('/')) throw damaged();
   const target = join(folder, path);
   if (path.endsWith('/')) {

@@ -47,7 +47,7 @@ export type ClientChanges = Partial<ClientPage & Pick<Client, 'callback_urls'>>;
 export type SecretNote = { created_by?: string; label?: string | undefined };
 
 /** Both lists are in the same order. */
-type Known = Client & { secret_ids: string[]; secret_hashes: Buffer[] };
+type ClientWithSecrets = Client & { secret_ids: string[]; secret_hashes: Buffer[] };
 
 /** The client with these credentials. Undefined if either is wrong: the caller must not learn which one. */
 export async function authenticateClient(
@@ -56,8 +56,8 @@ export async function authenticateClient(
   secret: string | undefined,
 ): Promise<Client | undefined> {
   if (!public_id || !secret) return undefined;
-  const known = await ctx.lookups.find<Known>('client_credentials', public_id, async () => {
-    const [row] = await ctx.db.system<Known[]>`
+  const client = await ctx.lookups.find<ClientWithSecrets>('client_credentials', public_id, async () => {
+    const [row] = await ctx.db.system<ClientWithSecrets[]>`
       SELECT id, public_id, name, mode, callback_urls,
              array(SELECT id FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL ORDER BY id)
                AS secret_ids,
@@ -66,12 +66,12 @@ export async function authenticateClient(
         FROM clients WHERE public_id = ${public_id}`;
     return row;
   });
-  if (!known) return undefined;
+  if (!client) return undefined;
   const hash = hashCredential(secret);
-  const secret_id = known.secret_ids[known.secret_hashes.findIndex((candidate) => sameHash(candidate, hash))];
+  const secret_id = client.secret_ids[client.secret_hashes.findIndex((candidate) => sameHash(candidate, hash))];
   if (secret_id === undefined) return undefined;
-  ctx.secret_uses.note({ client_id: known.id, secret_id });
-  return known;
+  ctx.secret_uses.note({ client_id: client.id, secret_id });
+  return client;
 }
 
 /** A client identified by other means than its credentials, such as a link token. */

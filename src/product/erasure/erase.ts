@@ -7,10 +7,10 @@ import { type SignOutContext, signOutAccounts } from '../accounts/signOutAccount
 import { revokeSecrets } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { invalidateLinks } from '../link/linkTokens.ts';
-import { revokeAccount } from '../link/revokeAccount.ts';
+import { unlinkAccount } from '../link/unlinkAccount.ts';
 import { addErasedPatient } from '../records/storeRecords.ts';
 import { jobsOfPatient } from '../writes/patients/patientLane.ts';
-import { type ErasureScope, erasableTables, rowsIn, tablesOf } from './tables.ts';
+import { type ErasureScope, erasableTables, listTables, rowsIn } from './tables.ts';
 
 export type EraseContext = SignOutContext & Pick<Context, 'lookups' | 'notifications' | 'system_keys'>;
 
@@ -45,20 +45,20 @@ export async function planErasure(ctx: Pick<Context, 'db'>, scope: ErasureScope)
  */
 export async function erase(
   ctx: EraseContext,
-  asked: ErasureScope,
+  requested: ErasureScope,
   record: (tx: Tx, rows: ErasureCounts) => Promise<void>,
 ): Promise<ErasureCounts> {
-  if (asked.of !== 'patient') {
-    await unlinkAll(ctx, asked);
-    await untilIdle(ctx, asked);
+  if (requested.of !== 'patient') {
+    await unlinkAll(ctx, requested);
+    await untilIdle(ctx, requested);
   }
-  const rows = await ctx.db.tenant(asked.client_id, async (tx) => {
+  const rows = await ctx.db.tenant(requested.client_id, async (tx) => {
     await allowTime(tx);
-    const scope = await lock(tx, asked);
+    const scope = await lock(tx, requested);
     const jobs = await countUnfinished(tx, scope);
     if (jobs > 0) throw apiError('erasure_blocked', { jobs: String(jobs) });
     const deleted = await deleteRows(tx, scope);
-    await addErasedTables(tx, tablesOf(scope));
+    await addErasedTables(tx, listTables(scope));
     if (scope.of === 'patient') await addErasedPatient(ctx, tx, scope, scope.patient);
     await record(tx, deleted);
     await tx`SELECT pg_notify('chartwire_access', ${scope.client_id})`;
@@ -80,7 +80,7 @@ async function unlinkAll(ctx: EraseContext, scope: AccountScope): Promise<void> 
   await ctx.db.tenant(scope.client_id, async (tx) => {
     if (scope.of === 'client') await revokeSecrets(tx, scope.client_id);
     await invalidateLinks(tx, scope.of === 'client' ? undefined : scope.org_id);
-    for (const { id } of await linkedAccounts(tx, scope)) await revokeAccount(ctx, tx, id);
+    for (const { id } of await linkedAccounts(tx, scope)) await unlinkAccount(ctx, tx, id);
   });
   ctx.lookups.clear();
   ctx.notifications.notify('chartwire_jobs', scope.client_id);

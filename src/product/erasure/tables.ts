@@ -96,7 +96,7 @@ export function rowsIn(sql: Query, table: string, rules: Rules, scope: ErasureSc
  * The tables whose files may contain data of a scope, even if none of its rows are left: an upload is deleted when its
  * job has finished, for example.
  */
-export function tablesOf(scope: ErasureScope): string[] {
+export function listTables(scope: ErasureScope): string[] {
   const concerns = (rules: Rules) =>
     scope.of === 'client' ||
     (scope.of === 'organization' ? rules.organization : (rules.patient ?? rules.patient_traces));
@@ -136,10 +136,10 @@ const jobs: Rules = { ...by_operation, ...by_organization };
 
 /** Found by their jobs, and events about several patients by their MRNs. */
 const events: Rules = {
-  organization: (sql, scope) => sql`account_id IN (${accountsOf(sql, scope.organization_id)})`,
+  organization: (sql, scope) => sql`account_id IN (${selectAccounts(sql, scope.organization_id)})`,
   patient: (sql, { organization_id, patient }) => sql`
     job_id IN (SELECT id FROM jobs WHERE operation_id = ANY (${patient.operation_ids}::uuid[]))
-    OR ${patient.mrn}::text = ANY (mrns) AND account_id IN (${accountsOf(sql, organization_id)})`,
+    OR ${patient.mrn}::text = ANY (mrns) AND account_id IN (${selectAccounts(sql, organization_id)})`,
 };
 
 const deliveries = through('event_id', 'events', 'id', events);
@@ -152,12 +152,15 @@ const received_requests: Rules = {
 const link_tokens: Rules = { organization: (sql, scope) => sql`org_id = ${scope.org_id}` };
 
 const by_account_or_link: Rules = {
-  organization: (sql, scope) => sql`account_id IN (${accountsOf(sql, scope.organization_id)}) OR link_token_hash IN (
+  organization: (
+    sql,
+    scope,
+  ) => sql`account_id IN (${selectAccounts(sql, scope.organization_id)}) OR link_token_hash IN (
     SELECT token_hash FROM link_tokens WHERE org_id = ${scope.org_id})`,
 };
 
 function by_account(column: string): Rules {
-  return { organization: (sql, scope) => sql`${sql(column)} IN (${accountsOf(sql, scope.organization_id)})` };
+  return { organization: (sql, scope) => sql`${sql(column)} IN (${selectAccounts(sql, scope.organization_id)})` };
 }
 
 /** Rows that refer to the erased rows of another table. */
@@ -183,7 +186,7 @@ const name_suffixes: Rules = {
   ...by_organization,
 };
 
-function accountsOf(sql: Query, organization_id: string): Fragment {
+function selectAccounts(sql: Query, organization_id: string): Fragment {
   return sql`SELECT id FROM accounts WHERE organization_id = ${organization_id}`;
 }
 

@@ -12,18 +12,18 @@ import { insertLanes, lockLanes } from './lanes.ts';
  */
 const text_max = 32_768;
 
-const without_check = batchOf(undefined);
+const without_check = createBatch(undefined);
 const batches = new WeakMap<ReferenceCheck, Batch<DescribedJob, Queued>>();
 
 /** The batch of the jobs with this check: it is a part of their statement. */
 function batchFor(check: ReferenceCheck | undefined): Batch<DescribedJob, Queued> {
   if (!check) return without_check;
-  const batch = batches.get(check) ?? batchOf(check);
+  const batch = batches.get(check) ?? createBatch(check);
   batches.set(check, batch);
   return batch;
 }
 
-function batchOf(check: ReferenceCheck | undefined): Batch<DescribedJob, Queued> {
+function createBatch(check: ReferenceCheck | undefined): Batch<DescribedJob, Queued> {
   return {
     max: 100,
     kind: 'write',
@@ -42,7 +42,7 @@ export async function acceptJob({ db }: Pick<Context, 'db'>, new_job: NewJob, ch
   const described = describe(new_job);
   if (described.text.length > text_max) return alone();
   try {
-    return await db.together(new_job.client_id, batchFor(check), described);
+    return await db.batched(new_job.client_id, batchFor(check), described);
   } catch (error) {
     if (!isRefusedBatch(error)) throw error;
     return alone();

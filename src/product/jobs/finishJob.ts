@@ -1,4 +1,4 @@
-import { type EventOf, patientsOf } from '../../model/events.ts';
+import { collectMrns, type EventOf } from '../../model/events.ts';
 import type { Batch } from '../../platform/db/batches.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
@@ -31,8 +31,8 @@ export async function finishJob(
 ): Promise<number> {
   const finishing = { ctx, lease, job, result, traceparent: ctx.telemetry.traceparent() };
   const { apply } = result;
-  if (!apply && sizeOf(result) <= characters_max) {
-    const deliveries = await ctx.db.togetherOrAlone(job.client_id, jobs_finished_together, finishing, in_progress());
+  if (!apply && measureEvent(result) <= characters_max) {
+    const deliveries = await ctx.db.batchedOrAlone(job.client_id, finishing_batch, finishing, in_progress());
     if (deliveries === undefined) throw new LeaseLost();
     return deliveries;
   }
@@ -50,11 +50,11 @@ type Finishing = { ctx: Context; lease: Lease; job: Job; result: JobResult; trac
 /** Other jobs would wait while a larger event is sent. Few events reach a tenth of this size. */
 const characters_max = 32_768;
 
-function sizeOf({ event }: JobResult): number {
+function measureEvent({ event }: JobResult): number {
   return event === null ? 0 : JSON.stringify(event.data).length;
 }
 
-const jobs_finished_together: Batch<Finishing, number | undefined> = {
+const finishing_batch: Batch<Finishing, number | undefined> = {
   max: 100,
   kind: 'transaction',
   run: (tx, _client_id, finishing) => finishJobs(tx, finishing),
@@ -67,27 +67,27 @@ const jobs_finished_together: Batch<Finishing, number | undefined> = {
 async function finishJobs(tx: Tx, finishing: readonly Finishing[]): Promise<(number | undefined)[]> {
   const leases = finishing.map(({ lease }) => lease);
   const [lanes, events] = await Promise.all([lockLeases(tx, leases), prepareJobEvents(tx, finishing)]);
-  const held = finishing.filter((_, n) => lanes[n]);
-  const [first] = held;
+  const leased = finishing.filter((_, n) => lanes[n]);
+  const [first] = leased;
   if (first) {
-    const eventOf = ({ job }: Finishing) => events.get(job.id);
+    const findEvent = ({ job }: Finishing) => events.get(job.id);
     await Promise.all([
       storeEvents(
         tx,
-        held.flatMap((each) => eventOf(each) ?? []),
+        leased.flatMap((each) => findEvent(each) ?? []),
       ),
       insertSteps(
         tx,
-        held.map(({ job, result }) => ({ job, step: { name: result.state, kind: 'note' } })),
+        leased.map(({ job, result }) => ({ job, step: { name: result.state, kind: 'note' } })),
       ),
-      first.ctx.audit.recordInTransaction(tx, ...held.map(auditEntry)),
+      first.ctx.audit.recordInTransaction(tx, ...leased.map(auditEntry)),
       setFinished(
         tx,
-        held.map((each) => finishedJob(each, eventOf(each))),
+        leased.map((each) => finishedJob(each, findEvent(each))),
       ),
       advanceLanes(
         tx,
-        held.map(({ lease }) => lease.id),
+        leased.map(({ lease }) => lease.id),
       ),
     ]);
   }
@@ -119,7 +119,7 @@ function auditEntry({ job, result: { state, error, event, detail } }: Finishing)
     outcome: state,
     job_id: job.id,
     subject: job.operation_id,
-    mrns: [...patientsOf(job.input), ...patientsOf(event?.data)],
+    mrns: [...collectMrns(job.input), ...collectMrns(event?.data)],
     detail: { attempts: job.attempts, ...(error && { code: error.code }), ...detail },
   };
 }

@@ -18,8 +18,8 @@ export async function lockLeases(tx: Tx, leases: readonly Lease[]): Promise<(Lan
       FROM lanes JOIN unnest(${leases.map(({ id }) => id)}::uuid[], ${leases.map(({ fence }) => fence)}::bigint[])
              WITH ORDINALITY AS lease (id, fence, position) ON lanes.id = lease.id AND lanes.fence = lease.fence
      WHERE lanes.locked_until > clock_timestamp() ORDER BY lanes.id FOR UPDATE OF lanes`;
-  const held = new Map(lanes.map(({ position, ...lane }) => [position, lane]));
-  return leases.map((_, n) => held.get(n + 1));
+  const by_position = new Map(lanes.map(({ position, ...lane }) => [position, lane]));
+  return leases.map((_, n) => by_position.get(n + 1));
 }
 
 /** Throws LeaseLost if this worker no longer holds the lane, which is locked otherwise. */
@@ -77,7 +77,7 @@ export async function splitLane(
  */
 export async function advanceLanes(tx: Tx, lane_ids: readonly string[]): Promise<void> {
   await tx`
-    WITH ${headsOf(tx, lane_ids)}, deleted AS (
+    WITH ${selectHeads(tx, lane_ids)}, deleted AS (
       DELETE FROM lanes USING head WHERE lanes.id = head.id AND head.account_id IS NULL
     )
     UPDATE lanes SET account_id = head.account_id, locked_until = NULL, owner = NULL, ready_at = clock_timestamp()
@@ -109,7 +109,7 @@ export async function restoreLanes(tx: Tx, job_ids: number[], parallel_max: numb
 /** Like `advanceLanes`, skipping those a worker holds. If the first job of a lane stays the same, so does its pause. */
 export async function advanceIdleLanes(tx: Tx, lane_ids: readonly string[]): Promise<void> {
   await tx`
-    WITH ${headsOf(tx, lane_ids, tx`AND (lanes.locked_until IS NULL OR lanes.locked_until <= clock_timestamp())`)},
+    WITH ${selectHeads(tx, lane_ids, tx`AND (lanes.locked_until IS NULL OR lanes.locked_until <= clock_timestamp())`)},
     deleted AS (
       DELETE FROM lanes USING head WHERE lanes.id = head.id AND head.account_id IS NULL
     )
@@ -143,7 +143,7 @@ export async function boundLanePauses(system: Sql): Promise<number> {
 }
 
 /** The CTE `head`: the lanes with the account of their first job, which is null in an empty lane. */
-function headsOf(sql: Query, lane_ids: readonly string[], condition: Fragment = sql``): Fragment {
+function selectHeads(sql: Query, lane_ids: readonly string[], condition: Fragment = sql``): Fragment {
   return sql`head AS MATERIALIZED (
       SELECT lanes.id, (SELECT jobs.account_id FROM jobs
                WHERE jobs.organization_id = lanes.organization_id AND jobs.lane = lanes.key

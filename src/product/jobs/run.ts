@@ -2,11 +2,11 @@ import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import type { SpanOptions } from '../../platform/telemetry/telemetry.ts';
-import { backoffMs, type Circuits, hung_after_ms, openCircuits, retry } from '../../platform/worker/backoff.ts';
+import { backoffMs, type Circuits, createCircuits, hung_after_ms, retry } from '../../platform/worker/backoff.ts';
 import { countByClient, type InProgress, stop_reasons } from '../../platform/worker/worker.ts';
 import type { Context } from '../context.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
-import { deleteStart, NeedsReview, openSteps, type Steps } from './jobSteps.ts';
+import { createSteps, deleteStart, NeedsReview, type Steps } from './jobSteps.ts';
 import {
   type ClaimedJob,
   deferJob,
@@ -61,7 +61,7 @@ type ExpireAccount = (ctx: Context, job: Job, reason: string) => Promise<boolean
 export function createLaneRunner(
   handlers: ReadonlyMap<string, JobHandler>,
   expireAccount: ExpireAccount,
-  circuits: Circuits = openCircuits(),
+  circuits: Circuits = createCircuits(),
 ): RunLane {
   const counts = countByClient();
   const runLane: RunLane = async (ctx, lease, signal) => {
@@ -79,7 +79,7 @@ export function createLaneRunner(
     const report = reportOnce(circuits, circuit);
     try {
       await ctx.telemetry.span(`job ${job.type}`, attemptSpan(job), async () => {
-        const steps = traceSteps(ctx, openSteps(ctx.db, { job, lease, in_progress }));
+        const steps = traceSteps(ctx, createSteps(ctx.db, { job, lease, in_progress }));
         const run: JobRun = { job, steps, signal, checkLease: (tx: Tx) => checkLease(tx, lease) };
         await runJob(ctx, { ...run, lease, in_progress, handler, expireAccount, report });
       });
@@ -142,7 +142,7 @@ function reportOnce(circuits: Circuits, circuit: string): Report {
 }
 
 /** What a failed attempt says about the EMR. */
-function healthOf(error: unknown, duration_ms: number): Parameters<Report>[0] {
+function assessHealth(error: unknown, duration_ms: number): Parameters<Report>[0] {
   if (!(error instanceof EmrFailure)) return 'unknown';
   if (!isUnreachable(error)) return 'responded';
   return duration_ms >= hung_after_ms ? 'hung' : 'unknown';
@@ -179,7 +179,7 @@ async function runJob(ctx: Context, attempt: Attempt): Promise<void> {
   } catch (error) {
     if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) throw new LeaseLost();
     if (signal.reason !== stop_reasons.shutdown) {
-      report(healthOf(error, performance.now() - started_ms));
+      report(assessHealth(error, performance.now() - started_ms));
       await handleFailure(ctx, attempt, error);
       return error instanceof EmrFailure && !isUnreachable(error) ? noteResponse(ctx, job) : undefined;
     }

@@ -2,7 +2,7 @@ import type { Batch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import { alone, type InProgress } from '../../platform/worker/worker.ts';
-import { historyOf, insertStarts } from './jobSteps.ts';
+import { insertStarts, selectHistory } from './jobSteps.ts';
 import type { Job } from './jobs.ts';
 import { advanceLanes } from './lanes.ts';
 
@@ -11,12 +11,12 @@ import { advanceLanes } from './lanes.ts';
  * Undefined if the lane is empty; it is deleted then.
  */
 export async function startJob(db: Database, lease: Lease, in_progress: InProgress = alone): Promise<Job | undefined> {
-  const job = await db.togetherOrAlone(lease.client_id, jobs_started_together, lease, in_progress());
+  const job = await db.batchedOrAlone(lease.client_id, start_batch, lease, in_progress());
   if (job === 'lost') throw new LeaseLost();
   return job === 'idle' ? undefined : job;
 }
 
-const jobs_started_together: Batch<Lease, Awaited<ReturnType<typeof startNextJobs>>[number]> = {
+const start_batch: Batch<Lease, Awaited<ReturnType<typeof startNextJobs>>[number]> = {
   max: 100,
   kind: 'transaction',
   run: (tx, _client_id, leases) => startNextJobs(tx, leases),
@@ -30,7 +30,7 @@ export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(
   const ids = leases.map(({ id }) => id);
   const fences = leases.map(({ fence }) => fence);
   // The second statement sees what the first one did, and what was committed while that waited for a lane.
-  const [held, started] = await Promise.all([
+  const [leased, started] = await Promise.all([
     tx<{ lane_id: string }[]>`
       SELECT lane_id FROM start_jobs(${ids}::uuid[], ${fences}::bigint[]) AS lane_id`,
     tx<(Job & { lane_id: string })[]>`
@@ -52,14 +52,14 @@ export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(
              (SELECT emr_address FROM organizations WHERE organizations.id = job.organization_id) AS emr_address,
              EXISTS (SELECT FROM emr_outages WHERE emr_outages.account_id = job.account_id) AS during_outage,
              ${overtakes(tx)} AS overtakes,
-             ${historyOf(tx)} AS history
+             ${selectHistory(tx)} AS history
         FROM job`,
   ]);
-  const is_held = new Set(held.map(({ lane_id }) => lane_id));
+  const leased_ids = new Set(leased.map(({ lane_id }) => lane_id));
   const jobs = new Map(started.map(({ lane_id, ...job }) => [lane_id, job]));
-  const idle = ids.filter((id) => is_held.has(id) && !jobs.has(id));
+  const idle = ids.filter((id) => leased_ids.has(id) && !jobs.has(id));
   if (idle.length > 0) await advanceLanes(tx, idle);
-  return ids.map((id) => (is_held.has(id) ? (jobs.get(id) ?? 'idle') : 'lost'));
+  return ids.map((id) => (leased_ids.has(id) ? (jobs.get(id) ?? 'idle') : 'lost'));
 }
 
 /**

@@ -78,9 +78,9 @@ export function listReports(db: Database, client_id: string): Promise<ReportRow[
 /** Reads a report by the id in a path, or throws record_not_found. */
 export async function getReport(db: Database, client_id: string, report_id: string): Promise<ReportDetails> {
   const id = parseId(report_id);
-  const found = id && (await readReports(db, client_id, (sql) => sql`report.id = ${id}`))[0];
-  if (!found) throw apiError('record_not_found', { noun: 'Connection report', id: report_id });
-  return found;
+  const report = id && (await readReports(db, client_id, (sql) => sql`report.id = ${id}`))[0];
+  if (!report) throw apiError('record_not_found', { noun: 'Connection report', id: report_id });
+  return report;
 }
 
 export async function readAccountReport(

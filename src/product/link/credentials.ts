@@ -14,23 +14,23 @@ import type { EndpointPins } from '../../emr/endpointPins.ts';
 import { trimText } from '../../model/fields.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { readAccount } from '../accounts/accounts.ts';
+import { currentCredentials, requireConnector } from '../accounts/connectAccount.ts';
 import { type EmrApp, emrEndpoint, findEmrApp } from '../accounts/emrApps.ts';
-import { connectorOf, currentCredentials } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
 import { type ReportedError, saveAccountReport, saveLinkReport } from './connectionReports.ts';
 import { countSignIn, type LinkPurpose } from './linkTokens.ts';
 
 /** Trims what was submitted, except secrets: a blank may be part of a password. */
-export function trimCredentials(connector: Connector, given: Credentials): Credentials {
+export function trimCredentials(connector: Connector, sent: Credentials): Credentials {
   const secrets = new Set(connector.credential_fields.filter(({ secret }) => secret).map(({ name }) => name));
-  const trimmed = Object.entries(given).map(([name, value]) => [name, secrets.has(name) ? value : trimText(value)]);
+  const trimmed = Object.entries(sent).map(([name, value]) => [name, secrets.has(name) ? value : trimText(value)]);
   return Object.fromEntries(trimmed);
 }
 
 /** Requires exactly the fields of the chosen sign-in method. */
 export function checkCredentials(connector: Connector, credentials: Credentials): void {
   const way = connector.sign_in_ways && chosenWay(connector.sign_in_ways, credentials.way);
-  const fields = fieldsOf(connector, way);
+  const fields = listFields(connector, way);
   const names = [...fields.map((field) => field.name), ...(way ? ['way'] : [])];
   const unknown = Object.keys(credentials).filter((name) => !names.includes(name));
   if (unknown.length > 0) {
@@ -44,14 +44,14 @@ export function checkCredentials(connector: Connector, credentials: Credentials)
  * The stored credentials updated with the submitted ones. With another sign-in method or client ID, which is another
  * registration at the EMR, the stored ones are dropped.
  */
-export function mergeCredentials(stored: Credentials, given: Credentials): Credentials {
-  const changes = (name: string) => given[name] !== undefined && given[name] !== stored[name];
-  if (changes('way')) return given;
-  if (!stored.client_id || !changes('client_id')) return { ...stored, ...given };
-  return { ...(stored.way !== undefined && { way: stored.way }), ...given };
+export function mergeCredentials(stored: Credentials, sent: Credentials): Credentials {
+  const changes = (name: string) => sent[name] !== undefined && sent[name] !== stored[name];
+  if (changes('way')) return sent;
+  if (!stored.client_id || !changes('client_id')) return { ...stored, ...sent };
+  return { ...(stored.way !== undefined && { way: stored.way }), ...sent };
 }
 
-function fieldsOf(connector: Connector, way: SignInWay | undefined): readonly CredentialField[] {
+function listFields(connector: Connector, way: SignInWay | undefined): readonly CredentialField[] {
   return way
     ? connector.credential_fields.filter(({ name }) => way.fields.includes(name))
     : connector.credential_fields;
@@ -77,11 +77,11 @@ export async function resolveCredentials(
   ctx: Context,
   tx: Tx,
   purpose: LinkPurpose,
-  given: Credentials,
+  sent: Credentials,
 ): Promise<ResolvedCredentials> {
-  const connector = connectorOf(ctx, purpose.connector);
-  const { stored, app } = await knownCredentials(ctx, tx, purpose);
-  const credentials = app?.credentials ?? mergeCredentials(stored, trimCredentials(connector, given));
+  const connector = requireConnector(ctx, purpose.connector);
+  const { stored, app } = await readStoredCredentials(ctx, tx, purpose);
+  const credentials = app?.credentials ?? mergeCredentials(stored, trimCredentials(connector, sent));
   const way = connector.sign_in_ways?.find(({ name }) => name === credentials.way);
   return { connector, credentials, way, pins: app };
 }
@@ -94,9 +94,9 @@ type ResolvedCredentials = {
 };
 
 /** What need not be entered: the credentials of the EMR app, or without one, in update mode, those of the account. */
-type KnownCredentials = { stored: Credentials; app: EmrApp | undefined };
+type StoredCredentials = { stored: Credentials; app: EmrApp | undefined };
 
-export async function knownCredentials(ctx: Context, tx: Tx, purpose: LinkPurpose): Promise<KnownCredentials> {
+export async function readStoredCredentials(ctx: Context, tx: Tx, purpose: LinkPurpose): Promise<StoredCredentials> {
   const app = purpose.emr_app_id === null ? undefined : await findEmrApp(ctx, tx, purpose.emr_app_id);
   const account = purpose.account_id === null ? undefined : await readAccount(tx, purpose.account_id);
   // Those of an app are for the endpoints of that app, so that a link without it does not use them.

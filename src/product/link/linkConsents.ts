@@ -31,17 +31,17 @@ export function hashTerms(terms: ConsentTerms): string {
 }
 
 /** Whether a consent still covers what Link would show now. Less access than agreed needs no new consent. */
-export function covers(given: ConsentTerms, now: ConsentTerms): boolean {
+export function covers(consented: ConsentTerms, now: ConsentTerms): boolean {
   const same =
-    given.client === now.client &&
-    given.organization === now.organization &&
-    given.emr === now.emr &&
-    given.emr_address === now.emr_address;
+    consented.client === now.client &&
+    consented.organization === now.organization &&
+    consented.emr === now.emr &&
+    consented.emr_address === now.emr_address;
   return (
     same &&
-    isWithin(Object.values(now.sign_in_hosts), Object.values(given.sign_in_hosts)) &&
-    isWithin(now.access.reads, given.access.reads) &&
-    isWithin(now.access.writes, given.access.writes)
+    isWithin(Object.values(now.sign_in_hosts), Object.values(consented.sign_in_hosts)) &&
+    isWithin(now.access.reads, consented.access.reads) &&
+    isWithin(now.access.writes, consented.access.writes)
   );
 }
 
@@ -69,7 +69,7 @@ export function toAccess(capabilities: readonly Capability[], known: boolean): L
 /** `terms_id` names the terms that were shown. `required`: the person must agree before signing in. */
 export type ConsentOffer = { terms_id: string; required: boolean };
 
-type Given = { language: string; shown_text: string };
+type ShownTerms = { language: string; shown_text: string };
 
 /**
  * Stores what the page is about to show. Other terms than before need a new consent. In update mode, the consent that
@@ -108,7 +108,7 @@ export async function giveConsent(
   tx: Tx,
   link_token: string,
   terms_id: string,
-  { language, shown_text }: Given,
+  { language, shown_text }: ShownTerms,
 ): Promise<ConsentTerms | undefined> {
   const [row] = await tx<{ terms: ConsentTerms }[]>`
     UPDATE link_consents SET language = ${language}, shown_text = ${shown_text}, given_at = now()

@@ -7,8 +7,8 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import { findAccountByToken, readAccount, type StoredAccount } from '../accounts/accounts.ts';
+import { currentCredentials, needsApp, requireConnector } from '../accounts/connectAccount.ts';
 import { type EmrApp, findEmrApp, matchEmrApps } from '../accounts/emrApps.ts';
-import { connectorOf, currentCredentials, needsApp } from '../accounts/openAccount.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 
@@ -62,9 +62,9 @@ function existing(ctx: Context, organization: Organization, request: EmrChoice):
     throw apiError('emr_name_mismatch', undefined, { field: 'emr_name' });
   }
   if (request.emr_instance_domain !== undefined) {
-    const given = normalizeEmrAddress(request.emr_instance_domain);
-    if ('rule' in given) throw invalidDomain(given.rule);
-    if (given.address !== organization.emr_address) {
+    const parsed = normalizeEmrAddress(request.emr_instance_domain);
+    if ('rule' in parsed) throw invalidDomain(parsed.rule);
+    if (parsed.address !== organization.emr_address) {
       throw apiError('emr_domain_mismatch', undefined, { field: 'emr_instance_domain' });
     }
   }
@@ -77,9 +77,9 @@ function fresh(ctx: Context, request: EmrChoice): Organization {
   if (!request.emr_instance_domain) {
     throw apiError('missing_field', { field: 'emr_instance_domain' }, { field: 'emr_instance_domain' });
   }
-  const given = readEmrAddress(ctx, connector, request.emr_instance_domain);
-  if ('rule' in given) throw invalidDomain(given.rule);
-  return { connector: connector.name, emr_address: given.address };
+  const parsed = readEmrAddress(ctx, connector, request.emr_instance_domain);
+  if ('rule' in parsed) throw invalidDomain(parsed.rule);
+  return { connector: connector.name, emr_address: parsed.address };
 }
 
 /** The app that the request names, which must fit the EMR. */
@@ -149,7 +149,7 @@ export async function chooseEmrApp(
   if (!account) return (await matchEmrApps(ctx, tx, emr))[0]?.id ?? null;
   if (account.emr_app_id !== null) return account.emr_app_id;
   const { way, client_id } = await currentCredentials(ctx, tx, account, account.credentials_sealed);
-  if (!needsApp(connectorOf(ctx, emr.connector), way)) return null;
+  if (!needsApp(requireConnector(ctx, emr.connector), way)) return null;
   const apps = await matchEmrApps(ctx, tx, emr);
   const same = apps.find(({ credentials }) => credentials.way === way && credentials.client_id === client_id);
   if (!same && !ctx.config.sandbox) throw appRequired(emr.emr_address);
@@ -272,11 +272,11 @@ export function lookUpLink(ctx: Context, token: string): Promise<KnownLink | und
 
 /** The same by the token's hash: URLs may contain the hash but never the token. */
 export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promise<KnownLink | undefined> {
-  const [known] = await ctx.db.system<{ client_id: string }[]>`
+  const [owner] = await ctx.db.system<{ client_id: string }[]>`
     SELECT client_id FROM link_tokens WHERE token_hash = ${token_hash}`;
-  if (!known) return undefined;
+  if (!owner) return undefined;
   const [row] = await ctx.db.read<LinkPurpose & { state: LinkState }>(
-    known.client_id,
+    owner.client_id,
     (sql) => sql`
       SELECT client_id, user_id, org_id, connector, emr_address, emr_app_id, account_id, callback_url, language,
              created_in,

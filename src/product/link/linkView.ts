@@ -3,25 +3,25 @@ import type { Connector, EmrEndpoint, OfferedWays, ServerDescription, SignInWay 
 import { EmrFailure } from '../../emr/emrFailure.ts';
 import { isPinned, pinnedUrls, same_host } from '../../emr/endpointPins.ts';
 import type { Tx } from '../../platform/db/database.ts';
-import { type DestinationChange, destinationOf } from '../../platform/security/outbound.ts';
+import { type DestinationChange, formatDestination } from '../../platform/security/outbound.ts';
 import { readAccount } from '../accounts/accounts.ts';
+import { requireConnector } from '../accounts/connectAccount.ts';
 import { type EmrApp, emrEndpoint } from '../accounts/emrApps.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
 import type { Context } from '../context.ts';
-import { knownCredentials } from './credentials.ts';
+import { readStoredCredentials } from './credentials.ts';
 import { type ConsentTerms, toAccess } from './linkConsents.ts';
 import { findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { callbackId, returnAddress } from './registrations.ts';
 
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
-  const connector = connectorOf(ctx, purpose.connector);
+  const connector = requireConnector(ctx, purpose.connector);
   const { stored, app, account } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
-    ...(await knownCredentials(ctx, tx, purpose)),
+    ...(await readStoredCredentials(ctx, tx, purpose)),
     account: purpose.account_id === null ? undefined : await readAccount(tx, purpose.account_id),
   }));
   // What the app defines is neither shown nor entered.
-  const asked = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
+  const isEntered = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
   const [server, offered] = await Promise.all([
     readServer(ctx, connector, purpose),
     app ? undefined : findOffered(ctx, connector, purpose),
@@ -42,7 +42,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
     access: toAccess(capabilities ?? connector.capabilities, Boolean(capabilities)),
     update: purpose.account_id !== null,
     fields: connector.credential_fields
-      .filter(({ name }) => asked(name))
+      .filter(({ name }) => isEntered(name))
       .map(({ name, label, secret, autocomplete, optional }) => ({
         name,
         label,
@@ -56,7 +56,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
       name: way.name,
       label: way.label,
       about: way.about,
-      fields: way.fields.filter(asked),
+      fields: way.fields.filter(isEntered),
       on_page: way.on_page ?? false,
       sign_in_host: signInHost(purpose, way, app, offered),
       tells:
@@ -165,9 +165,9 @@ export async function describeAddress(
   tx: Tx,
   { org_id, emr_address }: Pick<LinkPurpose, 'org_id' | 'emr_address'>,
 ): Promise<AddressDetail> {
-  const address = destinationOf(emr_address);
-  const [known] = await tx`SELECT FROM organizations WHERE org_id = ${org_id}`;
-  const destinations: DestinationChange[] = known ? [] : [{ kind: 'emr', old: null, new: address }];
+  const address = formatDestination(emr_address);
+  const [existing] = await tx`SELECT FROM organizations WHERE org_id = ${org_id}`;
+  const destinations: DestinationChange[] = existing ? [] : [{ kind: 'emr', old: null, new: address }];
   return { org_id, emr_address: address, ...(destinations.length > 0 && { destinations }) };
 }
 

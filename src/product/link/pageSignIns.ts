@@ -3,7 +3,7 @@ import { newToken } from '../../catalog/ids.ts';
 import type { Credentials, Grant } from '../../emr/connector.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
+import { requireConnector } from '../accounts/connectAccount.ts';
 import type { Context } from '../context.ts';
 import {
   attemptSignIn,
@@ -24,11 +24,11 @@ import { callbackId, findKeySetUrl, returnAddress } from './registrations.ts';
 export async function startPageSignIn(
   ctx: Context,
   link: { token: string; purpose: LinkPurpose },
-  given: Credentials,
+  sent: Credentials,
 ): Promise<{ url: string; window: string }> {
   const { purpose } = link;
   const { connector, credentials, way } = await ctx.db.tenant(purpose.client_id, (tx) =>
-    resolveCredentials(ctx, tx, purpose, given),
+    resolveCredentials(ctx, tx, purpose, sent),
   );
   checkCredentials(connector, credentials);
   const { page_sign_in } = connector;
@@ -78,7 +78,7 @@ export async function finishPageSignIn(
 async function exchange(ctx: Context, { link_token_hash, page }: ClaimedPageSignIn, returned: URL): Promise<Grant> {
   const { credentials, pending, callback_id } = page;
   const link = await lookUpLinkByHash(ctx, link_token_hash);
-  const connector = link && connectorOf(ctx, link.purpose.connector);
+  const connector = link && requireConnector(ctx, link.purpose.connector);
   const page_sign_in = connector?.page_sign_in;
   // After an app was deleted, the link is one without it, and nothing would say where the app's secret may go.
   const same_app = link && callbackId(link.purpose) === callback_id;
@@ -112,7 +112,7 @@ export async function addPageSignIn(
 ): Promise<void> {
   const { client_id } = link.purpose;
   const hash = hashToken(link.token);
-  const sealed = await ctx.vault.seal(tx, ownerOf(client_id), bindings.pending(hash), JSON.stringify(page));
+  const sealed = await ctx.vault.seal(tx, toOwner(client_id), bindings.pending(hash), JSON.stringify(page));
   await tx`
     INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, pending_sealed)
     VALUES (${hash}, ${client_id}, ${hashToken(state)}, ${hashToken(window)}, ${sealed})
@@ -127,10 +127,10 @@ export async function claimPageSignIn(
   state: string,
   window: string,
 ): Promise<ClaimedPageSignIn | undefined> {
-  const [known] = await ctx.db.system<{ client_id: string }[]>`
+  const [owner] = await ctx.db.system<{ client_id: string }[]>`
     SELECT client_id FROM page_sign_ins WHERE state_hash = ${hashToken(state)}`;
-  if (!known) return undefined;
-  return ctx.db.tenant(known.client_id, async (tx) => {
+  if (!owner) return undefined;
+  return ctx.db.tenant(owner.client_id, async (tx) => {
     const [row] = await tx<{ link_token_hash: Buffer; pending_sealed: Buffer }[]>`
       UPDATE page_sign_ins SET returned_at = now()
        WHERE state_hash = ${hashToken(state)} AND window_hash = ${hashToken(window)} AND returned_at IS NULL
@@ -140,7 +140,7 @@ export async function claimPageSignIn(
     const { link_token_hash } = row;
     const text = await ctx.vault.unseal(tx, row.pending_sealed, bindings.pending(link_token_hash));
     // Sealed by addPageSignIn from a value of this type.
-    return { ...known, link_token_hash, state, page: JSON.parse(text) };
+    return { ...owner, link_token_hash, state, page: JSON.parse(text) };
   });
 }
 
@@ -153,7 +153,7 @@ export async function endPageSignIn(
   await ctx.db.tenant(client_id, async (tx) => {
     const grant =
       'grant' in end
-        ? await ctx.vault.seal(tx, ownerOf(client_id), bindings.grant(link_token_hash), JSON.stringify(end.grant))
+        ? await ctx.vault.seal(tx, toOwner(client_id), bindings.grant(link_token_hash), JSON.stringify(end.grant))
         : null;
     const [failure, message] = 'failure' in end ? [end.failure, end.message] : [null, null];
     await tx`UPDATE page_sign_ins SET grant_sealed = ${grant}, failure = ${failure}, failure_message = ${message}
@@ -203,7 +203,7 @@ export async function removePageSignIn(tx: Tx, link_token: string): Promise<void
 }
 
 /** No account exists yet, so these values are sealed with the client's own data key. */
-function ownerOf(client_id: string) {
+function toOwner(client_id: string) {
   return { client_id, owner_id: client_id };
 }
 

@@ -5,8 +5,8 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
 import { bindings, findLinkedAccount, readAccount } from '../accounts/accounts.ts';
+import { requireConnector } from '../accounts/connectAccount.ts';
 import { linkAccount, requireSameUser } from '../accounts/linkAccount.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
 import { signOut } from '../accounts/signOutAccounts.ts';
 import type { Context } from '../context.ts';
 import { requestSyncAfterLink } from '../records/syncPasses.ts';
@@ -49,17 +49,16 @@ export async function signInForLink(
   ctx: Context,
   client_id: string,
   link_token: string,
-  given: SignInInput,
+  sent: SignInInput,
 ): Promise<SignedInPerson> {
   const { purpose, resolved, paged } = await ctx.db.tenant(client_id, async (tx) => {
     const purpose = await findLinkToken(tx, link_token);
     if (!purpose) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
     const paged = await readPageGrant(ctx, tx, link_token, purpose);
-    return { purpose, resolved: await resolveCredentials(ctx, tx, purpose, given.credentials), paged };
+    return { purpose, resolved: await resolveCredentials(ctx, tx, purpose, sent.credentials), paged };
   });
   const { connector, way, pins } = resolved;
-  if (way?.app_required && purpose.emr_app_id === null && !given.key_without_app)
-    throw appRequired(purpose.emr_address);
+  if (way?.app_required && purpose.emr_app_id === null && !sent.key_without_app) throw appRequired(purpose.emr_address);
   const on_page = way?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
   // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.
@@ -67,7 +66,7 @@ export async function signInForLink(
   checkCredentials(connector, credentials);
   await countSignInAttempt(ctx, client_id, link_token);
   const page_grant = on_page ? paged?.grant : undefined;
-  const input = { credentials, one_time_code: given.one_time_code, page_grant };
+  const input = { credentials, one_time_code: sent.one_time_code, page_grant };
   const link = { token_hash: hashToken(link_token), purpose };
   // Outside of the EMR's time limit, which starts with `attemptSignIn`.
   if (way?.must_register === 'key_set') await clientKeys(ctx, client_id).ensure();
@@ -134,11 +133,11 @@ async function signIn(
   ctx: Context,
   purpose: LinkPurpose,
   endpoint: EmrEndpoint,
-  given: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
+  sent: { credentials: Credentials; one_time_code: string | undefined; page_grant: Grant | undefined },
 ): Promise<Extract<SignIn, { outcome: 'signed_in' }>> {
-  const connector = connectorOf(ctx, purpose.connector);
+  const connector = requireConnector(ctx, purpose.connector);
   const outcome = await callEmr(connector, () =>
-    connector.signIn(endpoint, given.credentials, given.one_time_code, given.page_grant),
+    connector.signIn(endpoint, sent.credentials, sent.one_time_code, sent.page_grant),
   );
   const emr = connector.display_name;
   if (outcome.outcome === 'signed_in') return outcome;

@@ -6,8 +6,8 @@ import { type EndpointPins, fillPin, isAddress, same_host } from '../../emr/endp
 import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { checkMrnSetting } from '../accounts/askEmr.ts';
 import type { MrnSetting } from '../accounts/capabilities.ts';
+import { requireConnector } from '../accounts/connectAccount.ts';
 import type { EmrApp, NewEmrApp } from '../accounts/emrApps.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
 import { checkLogo, findClient } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { checkCredentials, mergeCredentials, trimCredentials } from './credentials.ts';
@@ -32,22 +32,22 @@ export type NewApp = {
 export type AppChanges = Partial<Omit<NewApp, 'emr'>>;
 
 /** Validates a new app and throws on the first error. Returns it as it is stored. */
-export function checkNewApp(ctx: CheckContext, { emr, logo = null, ...given }: NewApp): Omit<NewEmrApp, 'client_id'> {
+export function checkNewApp(ctx: CheckContext, { emr, logo = null, ...sent }: NewApp): Omit<NewEmrApp, 'client_id'> {
   const connector = ctx.connectors.get(emr.toLowerCase());
   if (!connector) {
     const supported = [...ctx.connectors.keys()].join(', ');
     throw apiError('emr_name_unknown', { emr_name: emr, supported }, { field: 'emr' });
   }
   if (logo !== null) checkLogo(logo);
-  const { credentials, way, registered } = checkAppCredentials(connector, {}, given.credentials);
+  const { credentials, way, registered } = checkAppCredentials(connector, {}, sent.credentials);
   return {
-    name: given.name.trim(),
+    name: sent.name.trim(),
     logo,
     connector: connector.name,
     credentials,
     registered,
-    ...checkPins(ctx, way, given),
-    ...checkMrnSetting(ctx, connector.name, given),
+    ...checkPins(ctx, way, sent),
+    ...checkMrnSetting(ctx, connector.name, sent),
   };
 }
 
@@ -55,7 +55,7 @@ export function checkNewApp(ctx: CheckContext, { emr, logo = null, ...given }: N
 export function checkAppChanges(ctx: CheckContext, app: EmrApp, changes: AppChanges): EmrApp {
   const { name = app.name, logo = app.logo } = changes;
   if (logo !== null) checkLogo(logo);
-  const connector = connectorOf(ctx, app.connector);
+  const connector = requireConnector(ctx, app.connector);
   const checked = checkAppCredentials(connector, app.credentials, changes.credentials ?? {});
   const { credentials, way, registered } = checked;
   const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = { ...app, ...changes };
@@ -90,15 +90,15 @@ function checkAppCredentials(
   return { credentials, way, registered };
 }
 
-type GivenPins = Pick<NewApp, keyof EndpointPins>;
+type SentPins = Pick<NewApp, keyof EndpointPins>;
 
 /** The strictest choice is the default: everything is on the host of the EMR. */
-function checkPins(ctx: CheckContext, way: SignInWay, given: GivenPins): EndpointPins {
-  const hosts = [...new Set(given.hosts.map((host) => checkHost(ctx, host)))];
+function checkPins(ctx: CheckContext, way: SignInWay, sent: SentPins): EndpointPins {
+  const hosts = [...new Set(sent.hosts.map((host) => checkHost(ctx, host)))];
   if (hosts.length === 0) throw invalid('hosts', 'must list at least one host, such as emr.example.org');
   const pin = (field: 'token_endpoint' | 'authorization_endpoint') =>
-    checkPin(ctx, field, given[field] ?? same_host, hosts);
-  const issuer = given.issuer?.trim() || null;
+    checkPin(ctx, field, sent[field] ?? same_host, hosts);
+  const issuer = sent.issuer?.trim() || null;
   const refused = issuer === null ? undefined : syntaxRefusal(issuer);
   if (refused !== undefined) throw invalid('issuer', refused);
   return {
@@ -106,7 +106,7 @@ function checkPins(ctx: CheckContext, way: SignInWay, given: GivenPins): Endpoin
     token_endpoint: pin('token_endpoint'),
     authorization_endpoint: way.on_page ? pin('authorization_endpoint') : null,
     issuer,
-    tenant_path: checkTenantPath(given.tenant_path?.trim() || null),
+    tenant_path: checkTenantPath(sent.tenant_path?.trim() || null),
   };
 }
 

@@ -23,9 +23,9 @@ export async function findCheckedSession(
   token: string,
   options: { active: boolean },
 ): Promise<Operator | undefined> {
-  const found = await findSession(ctx, token, options);
-  if (!found) return undefined;
-  const { check_due, ...operator } = found;
+  const session = await findSession(ctx, token, options);
+  if (!session) return undefined;
+  const { check_due, ...operator } = session;
   const { identity_provider } = ctx;
   if (!check_due || !identity_provider) return operator;
   if (await isUnchanged(ctx, identity_provider, hashToken(token))) return operator;

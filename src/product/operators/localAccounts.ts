@@ -5,7 +5,7 @@ import { hashPassword, verifyPassword } from '../../platform/security/passwords.
 import type { Context } from '../context.ts';
 import { setClients } from './operatorAccess.ts';
 import { endPreparations, findInvitation, takeInvitation } from './operatorInvitations.ts';
-import { endSessionsOf } from './operatorSessions.ts';
+import { endOperatorSessions } from './operatorSessions.ts';
 import {
   addOperator,
   allowLocalSignIn,
@@ -94,7 +94,7 @@ export async function resetOperator(
     await removeSecondFactors(tx, id);
     await forgetDevices(tx, id);
     if (despite_single_sign_on) await allowLocalSignIn(tx, id);
-    await endSessionsOf(tx, id);
+    await endOperatorSessions(tx, id);
     await endPreparations(tx, id);
     await recordInTransaction(tx, id);
     return password;
@@ -110,8 +110,8 @@ export async function changePassword(
 ): Promise<void> {
   const { id } = operator;
   await checkNewPassword(password, operator, 'new_password');
-  const known = await findOperator(ctx.db.system, operator.email);
-  if (await verifyPassword(known?.password_hash ?? undefined, password)) {
+  const stored = await findOperator(ctx.db.system, operator.email);
+  if (await verifyPassword(stored?.password_hash ?? undefined, password)) {
     throw apiError(
       'invalid_field',
       { rule: 'The new password must differ from the current one' },
@@ -121,7 +121,7 @@ export async function changePassword(
   const hash = await hashPassword(password);
   await ctx.db.system.begin(async (tx) => {
     await setPassword(tx, id, hash);
-    await endSessionsOf(tx, id, session);
+    await endOperatorSessions(tx, id, session);
     await recordInTransaction(tx, id);
   });
 }
@@ -151,10 +151,10 @@ export async function createFirstOwner(ctx: Context): Promise<{ email: string; p
 
 /** Creates the sandbox's owner, or resets its password to the one in sandbox.json. */
 export async function ensureSandboxOwner(ctx: Context, email: string, password: string): Promise<void> {
-  const known = await findOperator(ctx.db.system, email);
-  if (known && (await verifyPassword(known.password_hash ?? undefined, password))) return;
+  const existing = await findOperator(ctx.db.system, email);
+  if (existing && (await verifyPassword(existing.password_hash ?? undefined, password))) return;
   const hash = await hashPassword(password);
-  if (known) await setPassword(ctx.db.system, known.id, hash);
+  if (existing) await setPassword(ctx.db.system, existing.id, hash);
   else {
     const owner = {
       email,

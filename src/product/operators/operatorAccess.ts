@@ -89,6 +89,6 @@ export async function setClaimedClients(
       JOIN clients ON clients.public_id = entry.public_id
     ON CONFLICT (operator_id, client_id) DO UPDATE SET claimed_role = EXCLUDED.claimed_role
     RETURNING (SELECT public_id FROM clients WHERE id = client_id) AS public_id`;
-  const known = new Set(stored.map(({ public_id }) => public_id));
-  return [...claimed.keys()].filter((public_id) => !known.has(public_id));
+  const existing_ids = new Set(stored.map(({ public_id }) => public_id));
+  return [...claimed.keys()].filter((public_id) => !existing_ids.has(public_id));
 }

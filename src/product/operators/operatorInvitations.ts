@@ -5,7 +5,7 @@ import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { removeLinksBy } from '../link/linkTokens.ts';
 import type { Access, ClientAccess } from './operatorAccess.ts';
-import { endSessionsOf } from './operatorSessions.ts';
+import { endOperatorSessions } from './operatorSessions.ts';
 import { endPreparationsBy } from './operators.ts';
 
 /** How long an invitation can be used. */
@@ -106,6 +106,6 @@ export async function purgeInvitations({ pooled: sql }: Sql): Promise<void> {
 export async function endPreparations(tx: Tx, operator_id: string): Promise<void> {
   await removeInvitationsBy(tx, operator_id);
   // With the password, the operator may have signed in as someone else.
-  for (const id of await endPreparationsBy(tx, operator_id)) await endSessionsOf(tx, id);
+  for (const id of await endPreparationsBy(tx, operator_id)) await endOperatorSessions(tx, id);
   await removeLinksBy(tx, operator_id);
 }

@@ -111,7 +111,8 @@ type SessionName = string | Buffer;
 
 /** The operator has proved their identity again. Returns false if the session has ended. */
 export async function renewSession(tx: Tx, session: SessionName): Promise<boolean> {
-  const renewed = await tx`UPDATE operator_sessions SET authenticated_at = now() WHERE token_hash = ${hashOf(session)}`;
+  const renewed =
+    await tx`UPDATE operator_sessions SET authenticated_at = now() WHERE token_hash = ${hashSession(session)}`;
   return renewed.count > 0;
 }
 
@@ -123,7 +124,7 @@ export async function findSessionOwner(tx: Tx, token_hash: Buffer): Promise<stri
 }
 
 export async function endSession(sql: Sql | Tx, session: SessionName): Promise<void> {
-  await sql`DELETE FROM operator_sessions WHERE token_hash = ${hashOf(session)}`;
+  await sql`DELETE FROM operator_sessions WHERE token_hash = ${hashSession(session)}`;
 }
 
 /** A session about which the identity provider is asked, and the operator's subject there. */
@@ -178,11 +179,11 @@ export async function endSessionById(tx: Tx, operator_id: string, id: string): P
 }
 
 /** Ends an operator's sessions after a change; `except` is the session that made it. */
-export async function endSessionsOf(sql: Sql | Tx, operator_id: string, except: SessionName = ''): Promise<void> {
-  await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${hashOf(except)}`;
+export async function endOperatorSessions(sql: Sql | Tx, operator_id: string, except: SessionName = ''): Promise<void> {
+  await sql`DELETE FROM operator_sessions WHERE operator_id = ${operator_id} AND token_hash <> ${hashSession(except)}`;
 }
 
-function hashOf(session: SessionName): Buffer {
+function hashSession(session: SessionName): Buffer {
   return typeof session === 'string' ? hashToken(session) : session;
 }
 

@@ -52,12 +52,12 @@ export type PasskeyAssertion = {
 /** The options with which a browser creates a passkey for a signed-in operator. */
 export async function passkeyCreationOptions(ctx: Context, { id, email, name }: Operator) {
   const { generateRegistrationOptions } = await webAuthn();
-  const registered = await credentialsOf(ctx.db.system, id);
+  const registered = await listCredentials(ctx.db.system, id);
   requireBelowMax(registered.length);
   const options = await generateRegistrationOptions({
     rpName: 'Chartwire',
     rpID: relyingParty(ctx).id,
-    userID: userHandleOf(id),
+    userID: toUserHandle(id),
     userName: email,
     userDisplayName: name || email,
     timeout,
@@ -80,7 +80,7 @@ export async function verifyNewPasskey(
   const { id: expectedRPID, origin: expectedOrigin } = relyingParty(ctx);
   const { registrationInfo } = await verifyRegistrationResponse({
     response: {
-      ...envelopeOf(id),
+      ...composeEnvelope(id),
       response: { clientDataJSON: client_data, attestationObject: attestation },
     },
     expectedChallenge: (challenge) => consumeChallenge(ctx, challenge, operator_id),
@@ -103,7 +103,7 @@ export async function verifyNewPasskey(
 
 /** The caller has locked the operator, so that concurrent registrations cannot exceed the limit. */
 export async function storePasskey(tx: Tx, passkey: NewPasskey): Promise<void> {
-  requireBelowMax((await credentialsOf(tx, passkey.operator_id)).length);
+  requireBelowMax((await listCredentials(tx, passkey.operator_id)).length);
   if ((await addPasskey(tx, passkey)) === undefined) throw apiError('passkey_not_registered');
 }
 
@@ -128,7 +128,7 @@ export async function checkPasskey(
   const { credential_id, public_key, counter } = passkey;
   const newCounter = await verifyAuthenticationResponse({
     response: {
-      ...envelopeOf(id),
+      ...composeEnvelope(id),
       response: { clientDataJSON: client_data, authenticatorData: authenticator_data, signature },
     },
     expectedChallenge: (challenge) => consumeChallenge(ctx, challenge, null),
@@ -140,7 +140,7 @@ export async function checkPasskey(
     // Whatever is wrong with the browser's data, the response is the same.
     () => undefined,
   );
-  const own_handle = Buffer.from(userHandleOf(passkey.operator_id)).toString('base64url');
+  const own_handle = Buffer.from(toUserHandle(passkey.operator_id)).toString('base64url');
   if (newCounter === undefined || user_handle !== own_handle) return { passkey, accepted: false };
   return { passkey, accepted: await markPasskeyUsed(ctx, passkey.id, newCounter) };
 }
@@ -155,7 +155,7 @@ function webAuthn() {
 }
 
 /** The fields of a browser's response that are the same for all. */
-function envelopeOf(id: string) {
+function composeEnvelope(id: string) {
   return { id, rawId: id, type: 'public-key', clientExtensionResults: {} } as const;
 }
 
@@ -167,7 +167,7 @@ function relyingParty({ base_url }: Pick<Context, 'base_url'>): { id: string; or
 }
 
 /** Stored by the authenticator with the passkey. The id says nothing about the person. */
-function userHandleOf(operator_id: string): Uint8Array<ArrayBuffer> {
+function toUserHandle(operator_id: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(operator_id.replaceAll('-', ''), 'hex'));
 }
 
@@ -202,7 +202,7 @@ export async function listPasskeys(ctx: Pick<Context, 'db'>, operator_id: string
 }
 
 /** The credential ids of an operator's passkeys, so that a browser does not register the same device twice. */
-export async function credentialsOf(sql: Sql | Tx, operator_id: string): Promise<{ id: string }[]> {
+export async function listCredentials(sql: Sql | Tx, operator_id: string): Promise<{ id: string }[]> {
   return sql<{ id: string }[]>`
     SELECT credential_id AS id FROM operator_passkeys WHERE operator_id = ${operator_id}`;
 }
@@ -234,6 +234,6 @@ export async function deletePasskey(tx: Tx, operator_id: string, id: string): Pr
   return deleted.count > 0;
 }
 
-export async function deletePasskeysOf(tx: Tx, operator_id: string): Promise<void> {
+export async function deleteOperatorPasskeys(tx: Tx, operator_id: string): Promise<void> {
   await tx`DELETE FROM operator_passkeys WHERE operator_id = ${operator_id}`;
 }

@@ -5,7 +5,7 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { consumeTotpStep, lockOperator, setTotp } from './operators.ts';
-import { deletePasskeysOf, hasPasskeys } from './passkeys.ts';
+import { deleteOperatorPasskeys, hasPasskeys } from './passkeys.ts';
 
 const period_s = 30;
 
@@ -20,7 +20,7 @@ export async function offerTotp(
 ): Promise<{ secret: string; uri: string }> {
   const totp = new TOTP({ issuer: 'Chartwire', label: email, secret: new Secret({ size: 20 }), period: period_s });
   const secret = totp.secret.base32;
-  await storeOffer(tx, id, ctx.system_keys.seal('operators', offerBindingOf(id), secret));
+  await storeOffer(tx, id, ctx.system_keys.seal('operators', toOfferBinding(id), secret));
   return { secret, uri: totp.toString() };
 }
 
@@ -28,10 +28,10 @@ export async function offerTotp(
 export async function enableTotp(ctx: Context, tx: Tx, operator_id: string, code: string): Promise<boolean> {
   const offered = await findOffer(tx, operator_id);
   if (!offered) throw apiError('totp_offer_missing');
-  const secret = ctx.system_keys.unseal('operators', offerBindingOf(operator_id), offered);
-  const step = stepOf(secret, code);
+  const secret = ctx.system_keys.unseal('operators', toOfferBinding(operator_id), offered);
+  const step = findTimeStep(secret, code);
   if (step === undefined) return false;
-  await setTotp(tx, operator_id, ctx.system_keys.seal('operators', bindingOf(operator_id), secret));
+  await setTotp(tx, operator_id, ctx.system_keys.seal('operators', toBinding(operator_id), secret));
   await removeOffer(tx, operator_id);
   return consumeTotpStep(tx, operator_id, step);
 }
@@ -47,7 +47,7 @@ async function consumeTotp(
   code: string,
 ): Promise<'accepted' | 'wrong' | 'locked'> {
   if (!(await countCodeGuess(ctx, operator_id))) return 'locked';
-  const step = stepOf(ctx.system_keys.unseal('operators', bindingOf(operator_id), sealed), code);
+  const step = findTimeStep(ctx.system_keys.unseal('operators', toBinding(operator_id), sealed), code);
   if (step === undefined || !(await consumeTotpStep(ctx.db.system, operator_id, step))) return 'wrong';
   await uncountCodeGuess(ctx, operator_id);
   return 'accepted';
@@ -93,14 +93,14 @@ export async function changeSecondFactors(tx: Tx, operator_id: string, change: (
 export async function removeSecondFactors(tx: Tx, operator_id: string): Promise<void> {
   await changeSecondFactors(tx, operator_id, async () => {
     await setTotp(tx, operator_id, null);
-    await deletePasskeysOf(tx, operator_id);
+    await deleteOperatorPasskeys(tx, operator_id);
   });
   await removeOffer(tx, operator_id);
   await forgetCodeGuesses(tx, operator_id);
 }
 
 /** The time step of a code: the current one, or a neighbor to allow for clock skew. */
-function stepOf(secret: string, code: string): number | undefined {
+function findTimeStep(secret: string, code: string): number | undefined {
   const digits = code.replaceAll(/\s/g, '');
   if (!isAppCode(digits)) return undefined;
   const timestamp = Date.now();
@@ -112,11 +112,11 @@ function stepOf(secret: string, code: string): number | undefined {
   return delta === null ? undefined : Math.floor(timestamp / 1000 / period_s) + delta;
 }
 
-function bindingOf(operator_id: string): string {
+function toBinding(operator_id: string): string {
   return `operators.totp:${operator_id}`;
 }
 
-function offerBindingOf(operator_id: string): string {
+function toOfferBinding(operator_id: string): string {
   return `operator_totp_offers:${operator_id}`;
 }
 
@@ -149,7 +149,7 @@ const codes_count = 10;
 /** Creates recovery codes for an operator who has none. They are returned once; only hashes are stored. */
 export async function createRecoveryCodes(tx: Tx, operator_id: string): Promise<string[]> {
   const codes = Array.from({ length: codes_count }, newCode);
-  const hashes = codes.map((code) => hashOf(operator_id, code));
+  const hashes = codes.map((code) => hashCode(operator_id, code));
   await tx`INSERT INTO operator_recovery_codes (code_hash, operator_id)
     SELECT unnest(${hashes}::bytea[]), ${operator_id}`;
   return codes;
@@ -158,7 +158,7 @@ export async function createRecoveryCodes(tx: Tx, operator_id: string): Promise<
 /** Returns whether the operator had this code. It is accepted once, even if it is sent twice at the same time. */
 export async function consumeRecoveryCode(sql: Sql | Tx, operator_id: string, code: string): Promise<boolean> {
   const consumed = await sql`DELETE FROM operator_recovery_codes
-    WHERE operator_id = ${operator_id} AND code_hash = ${hashOf(operator_id, code)}`;
+    WHERE operator_id = ${operator_id} AND code_hash = ${hashCode(operator_id, code)}`;
   return consumed.count > 0;
 }
 
@@ -178,7 +178,7 @@ function newCode(): string {
 }
 
 /** Typed codes may have other letter case, spaces and look-alikes. The id keeps equal codes of two operators apart. */
-function hashOf(operator_id: string, code: string): Buffer {
+function hashCode(operator_id: string, code: string): Buffer {
   const plain = code.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
   return hashToken(`recovery code ${operator_id} ${plain}`);
 }

@@ -29,43 +29,43 @@ export async function signInOperator(ctx: Context, proof: Proof, browser: Browse
 /** Checks a password, and a code if the operator has a second factor. Every wrong email and password get the same error. */
 export async function checkPassword(
   ctx: Context,
-  { password, code, ...given }: PasswordProof,
+  { password, code, ...sent }: PasswordProof,
   browser: Pick<Browser, 'device' | 'address'>,
 ): Promise<Proof> {
   const { device } = browser;
-  const email = given.email.trim().toLowerCase();
+  const email = sent.email.trim().toLowerCase();
   const device_hash = device === undefined ? undefined : await findDevice(ctx, email, device);
   const refused = await countAttempt(ctx, email, device_hash);
   // Once per period: a flood must not fill the audit log.
   if (refused && !refused.first) throw refusal(refused);
-  const known = await findOperator(ctx.db.system, email);
-  const operator = known && { id: known.id, email };
+  const stored = await findOperator(ctx.db.system, email);
+  const operator = stored && { id: stored.id, email };
   if (refused) {
     await ctx.audit.record(signInEntry(operator, browser, refused.reason));
     throw refusal(refused);
   }
   const caller = device_hash ? 'known' : 'unknown';
-  const correct = await verifyPassword(known?.password_hash ?? undefined, password, caller);
-  if (!known || !correct) {
+  const correct = await verifyPassword(stored?.password_hash ?? undefined, password, caller);
+  if (!stored || !correct) {
     await ctx.audit.record(signInEntry(operator, browser, 'password refused'));
     throw apiError('operator_credentials_wrong');
   }
-  if (!mayUsePassword(ctx, known)) {
+  if (!mayUsePassword(ctx, stored)) {
     await ctx.audit.record(signInEntry(operator, browser, 'password not accepted'));
     throw apiError('operator_password_off');
   }
-  if (known.password_expired) {
+  if (stored.password_expired) {
     await ctx.audit.record(signInEntry(operator, browser, 'temporary password expired'));
     throw apiError('operator_password_expired');
   }
-  const proof = { operator_id: known.id, email };
-  const needs_code = known.totp_sealed !== null || known.passkeys;
+  const proof = { operator_id: stored.id, email };
+  const needs_code = stored.totp_sealed !== null || stored.passkeys;
   // A right password is no guess, but a wrong code is one.
   if (!needs_code || !code) await forgetAttempt(ctx, email, device_hash);
   if (!needs_code) return { ...proof, method: 'password' };
-  if (!code) throw apiError(known.totp_sealed ? 'operator_code_required' : 'operator_passkey_required');
-  const accepted = await requireCode(ctx, known, code).catch(async (error: unknown) => {
-    if (error instanceof ApiError) await ctx.audit.record(signInEntry(operator, browser, outcomeOf(error)));
+  if (!code) throw apiError(stored.totp_sealed ? 'operator_code_required' : 'operator_passkey_required');
+  const accepted = await requireCode(ctx, stored, code).catch(async (error: unknown) => {
+    if (error instanceof ApiError) await ctx.audit.record(signInEntry(operator, browser, describeOutcome(error)));
     throw error;
   });
   await forgetAttempt(ctx, email, device_hash);
@@ -89,8 +89,8 @@ export async function checkPasskeySignIn(
     await ctx.audit.record(signInEntry(operator, browser, 'passkey refused'));
     throw apiError('passkey_refused');
   }
-  const known = await findOperator(ctx.db.system, operator.email);
-  if (!known || !mayUsePassword(ctx, known)) {
+  const stored = await findOperator(ctx.db.system, operator.email);
+  if (!stored || !mayUsePassword(ctx, stored)) {
     await ctx.audit.record(signInEntry(operator, browser, 'passkey not accepted'));
     throw apiError('operator_password_off');
   }
@@ -102,7 +102,7 @@ function refusal({ reason, wait_s }: RefusedAttempt): ApiError {
   return apiError(code, undefined, { retry_after_s: wait_s });
 }
 
-function outcomeOf({ code }: ApiError): string {
+function describeOutcome({ code }: ApiError): string {
   return code === 'operator_codes_locked' ? 'codes locked' : 'code refused';
 }
 
@@ -151,7 +151,7 @@ export async function countAttempt(
   device_hash: Buffer | undefined,
 ): Promise<RefusedAttempt | undefined> {
   const { pooled: sql } = ctx.db.system;
-  const counter = counterOf(email, device_hash);
+  const counter = chooseCounter(email, device_hash);
   // Only an attempt that its own counter allows takes from the total, and none adds a row once the total is used up.
   const [counted] = await sql<{ own: number | null; total: number | null }[]>`
     WITH own AS (${increment(sql, counter, per_counter, device_hash ? sql`true` : isOpen(sql, all_unknown_counter, all_unknown))}),
@@ -166,8 +166,8 @@ export async function countAttempt(
   const own_allows = own !== null && own <= per_counter.max;
   if (own_allows && (device_hash || (total !== null && total <= all_unknown.max))) return undefined;
   const locked = !own_allows && (own !== null || !(await isCounterOpen(sql, counter, per_counter)));
-  if (locked) return { reason: 'locked', wait_s: await waitOf(sql, counter, per_counter), first: own !== null };
-  const wait_s = await waitOf(sql, all_unknown_counter, all_unknown);
+  if (locked) return { reason: 'locked', wait_s: await readWait(sql, counter, per_counter), first: own !== null };
+  const wait_s = await readWait(sql, all_unknown_counter, all_unknown);
   return { reason: 'busy', wait_s, first: total !== null };
 }
 
@@ -183,7 +183,7 @@ export async function forgetAttempt(
   // A refused attempt raises the counter above the limit, and would otherwise count as a guess.
   await db.system.pooled`
     UPDATE sign_in_attempts SET attempts = least(attempts, ${per_counter.max}) - 1
-     WHERE counter_hash = ${counterOf(email, device_hash)} AND attempts > 0`;
+     WHERE counter_hash = ${chooseCounter(email, device_hash)} AND attempts > 0`;
 }
 
 /** Deletes counters whose period is over. */
@@ -191,7 +191,7 @@ export async function purgeAttempts({ pooled: sql }: Sql): Promise<void> {
   await sql`DELETE FROM sign_in_attempts WHERE since < now() - make_interval(mins => ${per_counter.minutes})`;
 }
 
-function counterOf(email: string, device_hash: Buffer | undefined): Buffer {
+function chooseCounter(email: string, device_hash: Buffer | undefined): Buffer {
   return device_hash ?? hashToken(email);
 }
 
@@ -217,7 +217,7 @@ async function isCounterOpen(sql: Query, counter: Buffer, limit: Limit): Promise
   return row?.open === true;
 }
 
-async function waitOf(sql: Query, counter: Buffer, { minutes }: Limit): Promise<number> {
+async function readWait(sql: Query, counter: Buffer, { minutes }: Limit): Promise<number> {
   const [row] = await sql<{ wait_s: number }[]>`
     SELECT ceil(extract(epoch FROM since + make_interval(mins => ${minutes}) - now()))::int AS wait_s
       FROM sign_in_attempts WHERE counter_hash = ${counter}`;
@@ -234,13 +234,13 @@ export const device_days = 180;
 export async function rememberDevice(
   ctx: Pick<Context, 'db'>,
   operator_id: string,
-  known: string | undefined,
+  device: string | undefined,
 ): Promise<string> {
   const { system: sql } = ctx.db;
-  if (known !== undefined) {
+  if (device !== undefined) {
     const used = await sql`UPDATE operator_devices SET used_at = now()
-      WHERE token_hash = ${hashToken(known)} AND operator_id = ${operator_id}`;
-    if (used.count > 0) return known;
+      WHERE token_hash = ${hashToken(device)} AND operator_id = ${operator_id}`;
+    if (used.count > 0) return device;
   }
   const token = newToken('operator_device');
   await sql`INSERT INTO operator_devices (token_hash, operator_id) VALUES (${hashToken(token)}, ${operator_id})`;

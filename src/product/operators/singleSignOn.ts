@@ -8,7 +8,7 @@ import { isLowered, readAccess, setClaimedClients } from './operatorAccess.ts';
 import { endPreparations } from './operatorInvitations.ts';
 import {
   type Browser,
-  endSessionsOf,
+  endOperatorSessions,
   findSessionOwner,
   finishProviderCheck,
   keepProviderTokens,
@@ -86,7 +86,7 @@ async function admitReturned(
   const { tokens } = identity;
   const sealProvider = (hash: Buffer) => (tokens ? sealTokens(ctx, hash, tokens) : null);
   const { address } = browser;
-  const authenticated_at = authTimeOf(identity.claims);
+  const authenticated_at = readAuthTime(identity.claims);
   const operator = await ctx.db.system.begin(async (tx) => {
     const sign_in = { ctx, tx, address };
     if (session_hash === null) return admit(sign_in, identity);
@@ -127,7 +127,7 @@ export async function applyClaims(
 ): Promise<boolean> {
   return ctx.db.system.begin(async (tx) => {
     const sign_in = { ctx, tx, address: operator.address };
-    const grants = grantsOf(ctx, claims);
+    const grants = readGrants(ctx, claims);
     const changed = await applyGrants(sign_in, operator.id, { grants, name: undefined }, session_hash);
     await finishProviderCheck(tx, session_hash);
     if (!changed && hasRole(grants)) return false;
@@ -150,8 +150,8 @@ export async function providerSignOutUrl(ctx: Context): Promise<string | null> {
 
 export function claimReader(ctx: Pick<Context, 'config'>): ClaimReader {
   return {
-    isComplete: (claims) => emailOf(claims) !== undefined && hasRole(grantsOf(ctx, claims)),
-    rolesOf: (claims) => JSON.stringify(describe(grantsOf(ctx, claims))),
+    isComplete: (claims) => readEmail(claims) !== undefined && hasRole(readGrants(ctx, claims)),
+    readRoles: (claims) => JSON.stringify(describe(readGrants(ctx, claims))),
   };
 }
 
@@ -192,11 +192,11 @@ type Grants = { role: OperatorRole | undefined; clients: ReadonlyMap<string, Cli
  */
 async function admit(sign_in: SignIn, { issuer, subject, claims }: Identity): Promise<Admitted> {
   const { ctx, tx } = sign_in;
-  const grants = grantsOf(ctx, claims);
-  const email = emailOf(claims);
+  const grants = readGrants(ctx, claims);
+  const email = readEmail(claims);
   const name = typeof claims.name === 'string' ? claims.name.trim().slice(0, 100) : undefined;
-  const known = await findSsoOperator(tx, issuer, subject);
-  if (known) return readmit(sign_in, known, { grants, name });
+  const existing = await findSsoOperator(tx, issuer, subject);
+  if (existing) return readmit(sign_in, existing, { grants, name });
   if (!hasRole(grants)) return refuse(sign_in, undefined, apiError('sso_role_missing'));
   if (!email) return refuse(sign_in, undefined, apiError('sso_email_missing'));
   const id = await addSsoOperator(tx, { email, name: name ?? '', issuer, subject });
@@ -214,35 +214,36 @@ async function admit(sign_in: SignIn, { issuer, subject, claims }: Identity): Pr
 type Claimed = { grants: Grants; name: string | undefined };
 
 /** Access that the provider no longer claims ends at once, with all sessions and all that the operator has prepared. */
-async function readmit(sign_in: SignIn, known: SsoOperator, claimed: Claimed): Promise<Admitted> {
-  const changed = await applyGrants(sign_in, known.id, claimed, undefined);
-  if (known.disabled) return refuse(sign_in, known, apiError('sso_disabled'));
-  if (!hasRole(claimed.grants)) return refuse(sign_in, known, apiError('sso_role_missing'));
-  await record(sign_in, known, 'signed in', changed ? describe(claimed.grants) : {});
-  return known;
+async function readmit(sign_in: SignIn, existing: SsoOperator, claimed: Claimed): Promise<Admitted> {
+  const changed = await applyGrants(sign_in, existing.id, claimed, undefined);
+  if (existing.disabled) return refuse(sign_in, existing, apiError('sso_disabled'));
+  if (!hasRole(claimed.grants)) return refuse(sign_in, existing, apiError('sso_role_missing'));
+  await record(sign_in, existing, 'signed in', changed ? describe(claimed.grants) : {});
+  return existing;
 }
 
 /** The same person must have signed in again at the provider, after the confirmation was started. */
 async function renew(
   sign_in: SignIn,
   { issuer, subject, claims }: Identity,
-  given: { session_hash: Buffer; started_at: Date; authenticated_at: Date | null },
+  session: { session_hash: Buffer; started_at: Date; authenticated_at: Date | null },
 ): Promise<Admitted> {
   const { ctx, tx } = sign_in;
-  const known = await findSsoOperator(tx, issuer, subject);
-  const owner = await findSessionOwner(tx, given.session_hash);
-  if (!known || known.id !== owner) return refuse(sign_in, known, apiError('sso_other_person'));
-  const claimed = { grants: grantsOf(ctx, claims), name: undefined };
-  await applyGrants(sign_in, known.id, claimed, given.session_hash);
-  if (known.disabled) return refuse(sign_in, known, apiError('sso_disabled'));
-  if (!hasRole(claimed.grants)) return refuse(sign_in, known, apiError('sso_role_missing'));
-  if (!given.authenticated_at) return refuse(sign_in, known, apiError('sso_auth_time_missing'));
-  const earliest = given.started_at.getTime() - clock_skew_ms;
-  if (given.authenticated_at.getTime() < earliest) return refuse(sign_in, known, apiError('sso_not_again'));
-  if (!(await renewSession(tx, given.session_hash))) return refuse(sign_in, known, apiError('operator_session_over'));
-  await finishProviderCheck(tx, given.session_hash);
-  await record(sign_in, known, 'identity confirmed');
-  return known;
+  const existing = await findSsoOperator(tx, issuer, subject);
+  const owner = await findSessionOwner(tx, session.session_hash);
+  if (!existing || existing.id !== owner) return refuse(sign_in, existing, apiError('sso_other_person'));
+  const claimed = { grants: readGrants(ctx, claims), name: undefined };
+  await applyGrants(sign_in, existing.id, claimed, session.session_hash);
+  if (existing.disabled) return refuse(sign_in, existing, apiError('sso_disabled'));
+  if (!hasRole(claimed.grants)) return refuse(sign_in, existing, apiError('sso_role_missing'));
+  if (!session.authenticated_at) return refuse(sign_in, existing, apiError('sso_auth_time_missing'));
+  const earliest = session.started_at.getTime() - clock_skew_ms;
+  if (session.authenticated_at.getTime() < earliest) return refuse(sign_in, existing, apiError('sso_not_again'));
+  if (!(await renewSession(tx, session.session_hash)))
+    return refuse(sign_in, existing, apiError('operator_session_over'));
+  await finishProviderCheck(tx, session.session_hash);
+  await record(sign_in, existing, 'identity confirmed');
+  return existing;
 }
 
 /**
@@ -261,8 +262,8 @@ async function applyGrants(
   const after = await readAccess(tx, id);
   const changed = JSON.stringify(before) !== JSON.stringify(after);
   const none = !hasRole(claimed.grants);
-  if (none) await endSessionsOf(tx, id);
-  else if (changed) await endSessionsOf(tx, id, except);
+  if (none) await endOperatorSessions(tx, id);
+  else if (changed) await endOperatorSessions(tx, id, except);
   if (none || isLowered(before, after)) await endPreparations(tx, id);
   return changed;
 }
@@ -283,7 +284,7 @@ async function takeOver(sign_in: SignIn, { email, issuer, subject, grants, verif
   await linkOperator(tx, other.id, { issuer, subject });
   await removeSecondFactors(tx, other.id);
   await forgetDevices(tx, other.id);
-  await endSessionsOf(tx, other.id);
+  await endOperatorSessions(tx, other.id);
   await applyGrants(sign_in, other.id, { grants, name: undefined }, undefined);
   await record(sign_in, other, 'linked', describe(grants));
   return other;
@@ -304,7 +305,7 @@ function record({ ctx, tx, address }: SignIn, operator: Named | undefined, outco
 }
 
 /** Undefined if the provider says that the address is not verified. Many providers do not say. */
-function emailOf({ email, email_verified }: Identity['claims']): string | undefined {
+function readEmail({ email, email_verified }: Identity['claims']): string | undefined {
   const valid = typeof email === 'string' && email.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(email);
   return valid && (email_verified === undefined || isTrue(email_verified)) ? email.toLowerCase() : undefined;
 }
@@ -315,12 +316,12 @@ function isTrue(claim: unknown): boolean {
 }
 
 /** When the person signed in at the provider; null if it does not say. */
-function authTimeOf({ auth_time }: Identity['claims']): Date | null {
+function readAuthTime({ auth_time }: Identity['claims']): Date | null {
   return typeof auth_time === 'number' && Number.isFinite(auth_time) ? new Date(auth_time * 1000) : null;
 }
 
 /** The highest roles that the claim maps to, without a client and in each client. */
-function grantsOf({ config }: Pick<Context, 'config'>, claims: Identity['claims']): Grants {
+function readGrants({ config }: Pick<Context, 'config'>, claims: Identity['claims']): Grants {
   const claim = claims[config.oidc_role_claim] ?? atPath(claims, config.oidc_role_claim.split('.'));
   const mapped = [claim].flat().flatMap((value) => config.oidc_roles.get(String(value)) ?? []);
   const highest = operator_roles.filter((role) =>

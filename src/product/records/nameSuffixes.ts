@@ -1,4 +1,4 @@
-import { needleOf } from '../../model/fold.ts';
+import { toNeedle } from '../../model/fold.ts';
 import { type Fragment, type Query, unseen } from '../../platform/db/database.ts';
 
 /** Where names are searched: columns of a table, as `name_suffixes.field` has them, in one or several organizations. */
@@ -16,7 +16,7 @@ export function nameField(table: string, column: string): string {
 
 /** The condition that a folded column contains a name. False for a name without searchable characters. */
 export function containsName(sql: Query, column: Fragment, name: string): Fragment {
-  const needle = needleOf(name);
+  const needle = toNeedle(name);
   // Null matches nothing, whereas the empty text is part of every name.
   const pattern = needle === null ? null : `%${needle.replace(/[\\%_]/g, '\\$&')}%`;
   return sql`${column} LIKE ${unseen(sql, pattern, 'text')}`;
@@ -31,7 +31,7 @@ export function recordsNamed(
   scope: NameScope,
   name: string,
 ): { ids: Fragment; exact: boolean } | undefined {
-  const range = suffixRange(needleOf(name) ?? '');
+  const range = suffixRange(toNeedle(name) ?? '');
   if (!range) return undefined;
   const { client_id, organizations } = scope;
   const fields = scope.fields.map((field) => unseen(sql, field, 'text')).reduce((all, field) => sql`${all}, ${field}`);

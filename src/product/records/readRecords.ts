@@ -10,7 +10,7 @@ export type Scope = { client_id: string; organization_id: string };
 export type Filters = Readonly<Record<string, unknown>>;
 
 /** What lists are read with. */
-type Reader = Pick<Database, 'read' | 'togetherOrAlone'>;
+type Reader = Pick<Database, 'read' | 'batchedOrAlone'>;
 
 /** Response JSON as PostgreSQL assembled it, and the MRNs of the patients in it for the audit log. */
 export type RecordsJson = { body: string; mrns: string[] };
@@ -25,12 +25,12 @@ export async function readList(
   checkDays(filters);
   const [row] = await db.read<{ body: string }>(scope.client_id, (sql) => {
     const within = unseenScope(sql, scope);
-    const { conditions, ids } = searchOf(sql, within, kind, filters);
-    const found = ids ? [...conditions, sql`listed.id = ANY (ARRAY(${ids}))`] : conditions;
+    const { conditions, ids } = buildSearch(sql, within, kind, filters);
+    const all_conditions = ids ? [...conditions, sql`listed.id = ANY (ARRAY(${ids}))`] : conditions;
     return sql`
       SELECT ${responseJson(sql, scope, [kind], sql`${kind.name}::text, coalesce(json_agg(found.doc), '[]')`)} AS body
-        FROM (SELECT doc FROM ${sql(kind.name)} AS listed WHERE ${matching(sql, within, found)}
-               ORDER BY ${orderOf(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${unseen(sql, records_max, 'int')}`}) AS found`;
+        FROM (SELECT doc FROM ${sql(kind.name)} AS listed WHERE ${matching(sql, within, all_conditions)}
+               ORDER BY ${buildOrder(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${unseen(sql, records_max, 'int')}`}) AS found`;
   });
   return row?.body ?? '';
 }
@@ -48,21 +48,21 @@ export async function readPage(
   { filters = {}, page = 1, page_size = 100 }: PageOptions = {},
 ): Promise<RecordsJson> {
   checkDays(filters);
-  const given = givenFilters(kind, filters);
-  const quick = page_size <= 100 && given.every(([, { match }]) => match === 'equals');
+  const active_filters = listActiveFilters(kind, filters);
+  const quick = page_size <= 100 && active_filters.every(([, { match }]) => match === 'equals');
   const { client_id, organization_id } = scope;
   if (!quick) {
     const [row] = await db.read<RecordsJson>(client_id, (sql) => {
       const within = unseenScope(sql, scope);
-      const asked = { ...within, page: unseen(sql, page, 'int'), page_size: unseen(sql, page_size, 'int') };
-      return pageQuery(sql, kind, asked, searchOf(sql, within, kind, filters));
+      const requested = { ...within, page: unseen(sql, page, 'int'), page_size: unseen(sql, page_size, 'int') };
+      return pageQuery(sql, kind, requested, buildSearch(sql, within, kind, filters));
     });
     return row ?? no_page;
   }
   const columns = Object.fromEntries(
-    given.map(([name, filter]) => [filter.columns[0], storedValue(filter, filters[name])]),
+    active_filters.map(([name, filter]) => [filter.columns[0], storedValue(filter, filters[name])]),
   );
-  const row = await db.togetherOrAlone(client_id, pagesTogether(kind, given), {
+  const row = await db.batchedOrAlone(client_id, pageBatch(kind, active_filters), {
     columns: { client_id, organization_id, ...columns },
     page,
     page_size,
@@ -73,31 +73,34 @@ export async function readPage(
 const no_page: RecordsJson = { body: '', mrns: [] };
 
 /** A page as the statement for many of them takes it. `columns` are those to compare with, in the types of the table. */
-type AskedPage = { columns: Record<string, unknown>; page: number; page_size: number };
+type PageRequest = { columns: Record<string, unknown>; page: number; page_size: number };
 
-const batches = new Map<string, Batch<AskedPage, RecordsJson | undefined>>();
+const batches = new Map<string, Batch<PageRequest, RecordsJson | undefined>>();
 
 /** The batch of the pages of a kind with these filters: each combination has its own statement. */
-function pagesTogether(kind: RecordKind, given: readonly GivenFilter[]): Batch<AskedPage, RecordsJson | undefined> {
-  const key = [kind.name, ...given.map(([name]) => name)].join(' ');
-  const known = batches.get(key);
-  if (known) return known;
-  const batch = readBatch<AskedPage, RecordsJson>(
+function pageBatch(
+  kind: RecordKind,
+  active_filters: readonly ActiveFilter[],
+): Batch<PageRequest, RecordsJson | undefined> {
+  const key = [kind.name, ...active_filters.map(([name]) => name)].join(' ');
+  const cached = batches.get(key);
+  if (cached) return cached;
+  const batch = readBatch<PageRequest, RecordsJson>(
     (sql) => {
-      const asked = {
+      const requested = {
         client_id: sql`sent.client_id`,
         organization_id: sql`sent.organization_id`,
-        page: sql`(asked.request->>'page')::int`,
-        page_size: sql`(asked.request->>'page_size')::int`,
+        page: sql`(requested.request->>'page')::int`,
+        page_size: sql`(requested.request->>'page_size')::int`,
       };
-      const conditions = given.map(([, { columns }]) =>
+      const conditions = active_filters.map(([, { columns }]) =>
         anyOf(
           sql,
           columns.map((column) => sql`${sql(column)} = sent.${sql(columns[0] ?? '')}`),
         ),
       );
-      return sql`SELECT page.* FROM json_populate_record(NULL::${sql(kind.name)}, asked.request->'columns') AS sent
-        CROSS JOIN LATERAL (${pageQuery(sql, kind, asked, { conditions })}) AS page`;
+      return sql`SELECT page.* FROM json_populate_record(NULL::${sql(kind.name)}, requested.request->'columns') AS sent
+        CROSS JOIN LATERAL (${pageQuery(sql, kind, requested, { conditions })}) AS page`;
     },
     { max: pages_max },
   );
@@ -113,17 +116,17 @@ const pages_max = 16;
  * filters, so each combination gets a plan for its own index. It names the client although row-level security does too:
  * the planner does not know the tenant yet and would expect the policy to let no row through.
  */
-function pageQuery(sql: Query, kind: RecordKind, asked: Asked, search: Search): Fragment {
-  const { page, page_size } = asked;
+function pageQuery(sql: Query, kind: RecordKind, requested: RequestedPage, search: Search): Fragment {
+  const { page, page_size } = requested;
   const { mrn_column: mrn } = kind;
   const { conditions, ids } = search;
   const { shared, total, narrow } = ids
-    ? namedParts(sql, kind, asked, { conditions, ids })
-    : listedParts(sql, kind, asked, conditions);
+    ? namedParts(sql, kind, requested, { conditions, ids })
+    : listedParts(sql, kind, requested, conditions);
   return sql`
     ${shared} SELECT ${responseJson(
       sql,
-      asked,
+      requested,
       [kind],
       sql`${kind.name}::text, found.docs,
         'pagination', json_build_object('page', ${page}, 'current_page', ${page},
@@ -136,21 +139,26 @@ function pageQuery(sql: Query, kind: RecordKind, asked: Asked, search: Search): 
         SELECT coalesce(json_agg((SELECT doc FROM ${sql(kind.name)} AS wide WHERE wide.id = narrow.id)), '[]') AS docs,
                ${mrn ? sql`coalesce(json_agg(narrow.mrn) FILTER (WHERE narrow.mrn IS NOT NULL), '[]')` : sql`'[]'::json`} AS mrns
           FROM (SELECT id ${mrn ? sql`, ${sql(mrn)} AS mrn` : sql``} FROM ${narrow}
-                 ORDER BY ${orderOf(sql, kind)} LIMIT ${page_size} OFFSET (${page} - 1) * ${page_size}) AS narrow
+                 ORDER BY ${buildOrder(sql, kind)} LIMIT ${page_size} OFFSET (${page} - 1) * ${page_size}) AS narrow
       ) AS found`;
 }
 
-type Asked = ScopeValues & Record<'page' | 'page_size', Fragment>;
+type RequestedPage = ScopeValues & Record<'page' | 'page_size', Fragment>;
 /** Parts of a page's statement: what the others refer to, the total, and the records that the page is taken from. */
 type PageParts = { shared: Fragment; total: Fragment; narrow: Fragment };
 
-function listedParts(sql: Query, kind: RecordKind, asked: Asked, conditions: readonly Fragment[]): PageParts {
-  const narrow = sql`${sql(kind.name)} AS listed WHERE ${matching(sql, asked, conditions)}`;
+function listedParts(
+  sql: Query,
+  kind: RecordKind,
+  requested: RequestedPage,
+  conditions: readonly Fragment[],
+): PageParts {
+  const narrow = sql`${sql(kind.name)} AS listed WHERE ${matching(sql, requested, conditions)}`;
   const total =
     conditions.length > 0 || !kind.counted
       ? sql`SELECT count(*) AS n FROM ${narrow}`
       : sql`SELECT coalesce(sum(total), 0) AS n FROM record_counts
-             WHERE record_counts.organization_id = ${asked.organization_id} AND kind = ${kind.name}`;
+             WHERE record_counts.organization_id = ${requested.organization_id} AND kind = ${kind.name}`;
   return { shared: sql``, total, narrow };
 }
 
@@ -158,8 +166,13 @@ function listedParts(sql: Query, kind: RecordKind, asked: Asked, conditions: rea
  * Records whose ids are known. Many of them are in a page sooner if the list is walked in its order: with 8,000 of 100,000
  * patients, to look up all of them took three times as long as to compare the names of 2,000.
  */
-function namedParts(sql: Query, kind: RecordKind, asked: Asked, { conditions, ids }: Required<Search>): PageParts {
-  const matches = matching(sql, asked, conditions);
+function namedParts(
+  sql: Query,
+  kind: RecordKind,
+  requested: RequestedPage,
+  { conditions, ids }: Required<Search>,
+): PageParts {
+  const matches = matching(sql, requested, conditions);
   const columns = [...new Set(['id', ...kind.order.map(({ column }) => column), kind.mrn_column ?? 'id'])].map(
     (column) => sql`listed.${sql(column)}`,
   );
@@ -172,7 +185,7 @@ function namedParts(sql: Query, kind: RecordKind, asked: Asked, { conditions, id
     narrow: sql`(
       SELECT ${selected} FROM named CROSS JOIN ${namedRecords(sql, kind.name)} AS listed WHERE ${few} AND ${matches}
       UNION ALL (SELECT ${selected} FROM ${sql(kind.name)} AS listed WHERE NOT ${few} AND ${matches}
-        ORDER BY ${orderOf(sql, kind)} LIMIT ${asked.page} * ${asked.page_size})) AS listed`,
+        ORDER BY ${buildOrder(sql, kind)} LIMIT ${requested.page} * ${requested.page_size})) AS listed`,
   };
 }
 
@@ -230,10 +243,10 @@ function unseenScope(sql: Query, { client_id, organization_id }: Scope): ScopeVa
   return { client_id: unseen(sql, client_id, 'uuid'), organization_id: unseen(sql, organization_id, 'uuid') };
 }
 
-type GivenFilter = [name: string, filter: Filter];
+type ActiveFilter = [name: string, filter: Filter];
 
 /** The filters that a request names, without those whose value matches every record. */
-function givenFilters(kind: RecordKind, filters: Filters): GivenFilter[] {
+function listActiveFilters(kind: RecordKind, filters: Filters): ActiveFilter[] {
   return Object.entries(kind.filters).filter(([name, { any }]) => {
     const value = filters[name];
     return (typeof value === 'string' || typeof value === 'boolean') && value !== any;
@@ -243,9 +256,9 @@ function givenFilters(kind: RecordKind, filters: Filters): GivenFilter[] {
 /** The conditions of a list's filters. `ids`: those of exactly the records that meet all of them, if an index knows them. */
 type Search = { conditions: readonly Fragment[]; ids?: Fragment };
 
-function searchOf(sql: Query, scope: ScopeValues, kind: RecordKind, filters: Filters): Search {
-  const given = givenFilters(kind, filters);
-  const conditions = given.map(([name, filter]) => {
+function buildSearch(sql: Query, scope: ScopeValues, kind: RecordKind, filters: Filters): Search {
+  const active_filters = listActiveFilters(kind, filters);
+  const conditions = active_filters.map(([name, filter]) => {
     const { columns, match } = filter;
     const value = storedValue(filter, filters[name]);
     return anyOf(
@@ -255,14 +268,14 @@ function searchOf(sql: Query, scope: ScopeValues, kind: RecordKind, filters: Fil
   });
   const { client_id, organization_id } = scope;
   const organizations = sql`organization_id = ${organization_id}`;
-  const named = given.flatMap(([name, { columns, match }]) => {
+  const named = active_filters.flatMap(([name, { columns, match }]) => {
     const fields = columns.map((column) => nameField(kind.name, column));
     const value = String(filters[name]);
     return (match === 'contains' && recordsNamed(sql, { client_id, organizations, fields }, value)) || [];
   });
   if (named.length === 0) return { conditions };
   const ids = named.map((each) => each.ids).reduce((all, each) => sql`${all} INTERSECT ${each}`);
-  if (named.length === given.length && named.every(({ exact }) => exact)) return { conditions, ids };
+  if (named.length === active_filters.length && named.every(({ exact }) => exact)) return { conditions, ids };
   // The planner decides: another filter may match fewer records than the names do.
   return { conditions: [...conditions, sql`listed.id = ANY (ARRAY(${ids}))`] };
 }
@@ -301,7 +314,7 @@ function compare(
   }
 }
 
-function orderOf(sql: Query, kind: RecordKind): Fragment {
+function buildOrder(sql: Query, kind: RecordKind): Fragment {
   return kind.order.reduceRight(
     (rest, { column, descending }) => sql`${sql(column)} ${descending ? sql`DESC` : sql``}, ${rest}`,
     sql`id`,

@@ -11,7 +11,7 @@ type ProviderNames = ReadonlyMap<string, { name: string; npi: string | null }>;
 
 /** Appointment rows copy the names of their providers and use the offset of the organization's time zone. */
 export async function appointmentRows(tx: Tx, scope: Scope) {
-  const practice = { timezone: await timezoneOf(tx, scope), providers: await providerNames(tx, scope) };
+  const practice = { timezone: await readTimezone(tx, scope), providers: await providerNames(tx, scope) };
   return (source: AppointmentSource, id: string, stored: StoredColumns | undefined): RecordRow => {
     const created_at = (stored?.created_at as Date | undefined) ?? new Date();
     const doc = appointmentDocument(practice, source, { id, created_at });
@@ -31,7 +31,7 @@ export async function appointmentRows(tx: Tx, scope: Scope) {
 }
 
 export async function scheduleBlockRows(tx: Tx, scope: Scope) {
-  const timezone = await timezoneOf(tx, scope);
+  const timezone = await readTimezone(tx, scope);
   return (source: ScheduleBlockSource, id: string): RecordRow => {
     const datetime = withOffset(source.starts, timezone);
     const { minutes, provider_ehr_id, facility_ehr_id } = source;
@@ -57,12 +57,12 @@ export async function readAppointment(db: Database, scope: Scope, id: string): P
 }
 
 /** An offset that the local time does not have, because the EMR moved the appointment without it, is ignored. */
-function startOf(starts: string, timezone: string): string {
+function formatStart(starts: string, timezone: string): string {
   const exact = withOffset(starts, timezone);
   return exact.slice(0, 16) === starts.slice(0, 16) ? exact : withOffset(starts.slice(0, 19), timezone);
 }
 
-async function timezoneOf(tx: Tx, scope: Scope): Promise<string> {
+async function readTimezone(tx: Tx, scope: Scope): Promise<string> {
   const [row] = await tx<{ timezone: string }[]>`
     SELECT timezone FROM organizations WHERE id = ${scope.organization_id}`;
   if (!row) throw new Error('The organization no longer exists.');
@@ -87,7 +87,7 @@ function appointmentDocument(
   return {
     id,
     ehr_appointment_id: ehr_id,
-    datetime: startOf(starts, timezone),
+    datetime: formatStart(starts, timezone),
     duration: minutes,
     location: facility_ehr_id,
     ...rest,
@@ -118,7 +118,7 @@ const row_functions: RowFunctions = {
 };
 
 /** Returns the function that creates the rows of a kind: its declaration's, or one that copies values from other tables. */
-export async function rowFunctionOf(tx: Tx, kind: Kind, scope: Scope): Promise<RecordKind['row']> {
+export async function prepareRowFunction(tx: Tx, kind: Kind, scope: Scope): Promise<RecordKind['row']> {
   // The function only gets records of its own kind, which TypeScript cannot infer.
   const prepare = row_functions[kind.name] as ((tx: Tx, scope: Scope) => Promise<RecordKind['row']>) | undefined;
   return prepare ? prepare(tx, scope) : kind.row;

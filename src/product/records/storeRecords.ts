@@ -6,7 +6,7 @@ import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
-import { rowFunctionOf } from './schedule.ts';
+import { prepareRowFunction } from './schedule.ts';
 import { type Removals, type StoredList, type SyncedList, sync_lane } from './syncPasses.ts';
 
 /** A record of any kind as a connector returns it, with what its storing depends on. */
@@ -29,7 +29,7 @@ export async function storePage(
   const inactive = kind.active_providers_only ? await inactiveProviders(tx, list) : [];
   const sources = page.filter(({ provider_ehr_id = '' }) => !inactive.includes(provider_ehr_id));
   if (sources.length === 0) return { skipped: false };
-  const rowOf = await rowFunctionOf(tx, kind, list);
+  const createRow = await prepareRowFunction(tx, kind, list);
   const ehr_ids = sources.map((source) => source.ehr_id);
   const own_write = kind.written_by_us ? ['written_in'] : [];
   const present = await tx<PresentRow[]>`
@@ -47,7 +47,7 @@ export async function storePage(
       continue;
     }
     const id = stored?.id ?? newId();
-    const row = rowOf(source, id, stored);
+    const row = createRow(source, id, stored);
     if (isErased({ ...row, ehr_id: source.ehr_id })) continue;
     const source_hash = hashRow(row);
     if (stored?.source_hash.equals(source_hash)) unchanged.push(stored.id);
@@ -92,8 +92,8 @@ export async function storeOwnRecord<K extends Kind>(
 ): Promise<void> {
   const { kind, organization_id } = list;
   const { ehr_id } = source;
-  const rowOf = await rowFunctionOf(tx, kind, list);
-  const row = rowOf(source, id, undefined);
+  const createRow = await prepareRowFunction(tx, kind, list);
+  const row = createRow(source, id, undefined);
   await removeSyncedDuplicate(tx, list, { id, ehr_id });
   const stored = { ...row, ...storedColumns({ ...list, run: 0 }), id, ehr_id, source_hash: hashRow(row) };
   const columns = Object.keys(stored);
@@ -217,7 +217,7 @@ export async function addErasedPatient(
   { client_id, organization_id }: Scope,
   patient: PatientIds,
 ): Promise<void> {
-  const hashes = hashesOf(ctx, organization_id, patient);
+  const hashes = hashIds(ctx, organization_id, patient);
   await tx`INSERT INTO erased_patients (organization_id, patient_hash, client_id)
     SELECT ${organization_id}, hash, ${client_id} FROM unnest(${hashes}::bytea[]) AS hash ON CONFLICT DO NOTHING`;
 }
@@ -242,11 +242,11 @@ export async function findErased(
   if (erased.length === 0) return () => false;
   const hashes = new Set(erased.map(({ patient_hash }) => patient_hash.toString('hex')));
   const isKnown = (ids: PatientIds) =>
-    hashesOf(ctx, organization_id, ids).some((hash) => hashes.has(hash.toString('hex')));
+    hashIds(ctx, organization_id, ids).some((hash) => hashes.has(hash.toString('hex')));
   for (const { ehr_id = null, mrn = null } of kind.name === 'patients' ? page : []) {
     if (!isKnown({ ehr_id }) || isKnown({ mrn })) continue;
     await addErasedPatient(ctx, tx, list, { mrn });
-    for (const hash of hashesOf(ctx, organization_id, { mrn })) hashes.add(hash.toString('hex'));
+    for (const hash of hashIds(ctx, organization_id, { mrn })) hashes.add(hash.toString('hex'));
   }
   return (row) => {
     const [mrn, ehr_id] = [row[mrn_column], kind.name === 'patients' ? row.ehr_id : null];
@@ -254,7 +254,7 @@ export async function findErased(
   };
 }
 
-function hashesOf({ system_keys }: Pick<Context, 'system_keys'>, organization_id: string, ids: PatientIds): Buffer[] {
+function hashIds({ system_keys }: Pick<Context, 'system_keys'>, organization_id: string, ids: PatientIds): Buffer[] {
   return (['mrn', 'ehr_id'] as const).flatMap((name) => {
     const value = ids[name];
     if (!value) return [];

@@ -5,7 +5,7 @@ import type { Operations } from '../../emr/operations/operations.ts';
 import { type Kind, sync_order } from '../../model/records/kinds.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { recordWorking, toRuleKey } from '../accounts/capabilities.ts';
-import { type OpenAccount, openAccount } from '../accounts/openAccount.ts';
+import { type ConnectedAccount, connectAccount } from '../accounts/connectAccount.ts';
 import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
@@ -39,7 +39,7 @@ export const sync: JobHandler = {
   run: async (ctx, run) => {
     const { job } = run;
     const { announce, org_id } = job.input as SyncInput;
-    const { operations, account } = await openWithCurrentCapabilities(ctx, run, { thorough: announce });
+    const { operations, account } = await connectWithCurrentCapabilities(ctx, run, { thorough: announce });
     const mrn_rule = toRuleKey(account.mrn_rule);
     const lists = await operations.getCodeLists?.();
     if (lists) {
@@ -102,24 +102,24 @@ function whileLeased<T>(ctx: Context, { job, checkLease }: JobRun, work: (tx: Tx
 /**
  * Opens the account with its server's current capabilities. If the server does not report them, the known ones apply.
  */
-async function openWithCurrentCapabilities(
+async function connectWithCurrentCapabilities(
   ctx: Context,
   { job, signal, steps }: JobRun,
   options: { thorough: boolean },
-): Promise<OpenAccount> {
-  const opened = await openAccount(ctx, job, signal);
+): Promise<ConnectedAccount> {
+  const connected = await connectAccount(ctx, job, signal);
   try {
-    await opened.refreshCapabilities(options);
+    await connected.refreshCapabilities(options);
   } catch (error) {
     if (!(error instanceof EmrFailure) || error.kind === 'login_required') throw error;
     await steps.note('capabilities', { refused: error.message });
   }
-  const reopened = await openAccount(ctx, job, signal);
-  const [before, now] = [opened.account.capabilities ?? [], reopened.account.capabilities ?? []];
+  const reconnected = await connectAccount(ctx, job, signal);
+  const [before, now] = [connected.account.capabilities ?? [], reconnected.account.capabilities ?? []];
   const gained = now.filter((name) => !before.includes(name));
   const lost = before.filter((name) => !now.includes(name));
   if (gained.length + lost.length > 0) await steps.note('capabilities', { gained, lost });
-  return reopened;
+  return reconnected;
 }
 
 /**
@@ -227,28 +227,29 @@ async function applyRemovals(
   list: SyncedList,
   deleted: readonly string[] | undefined,
 ): Promise<RemovalOutcome> {
-  const found = await countUnseen(tx, list, deleted);
-  const held = await readHeldRemovals(tx, list);
+  const unseen = await countUnseen(tx, list, deleted);
+  const held_back = await readHeldRemovals(tx, list);
   // The confirmation covers what the operator saw, and what a sync would remove anyway.
-  const confirmed = held?.confirmed === true && found.missing <= held.missing + removableOf(found, limits);
-  if (!isPlausible(found, limits) && !confirmed) {
-    await setHeldRemovals(tx, list, found);
-    return { removed: 0, held_back: found };
+  const confirmed =
+    held_back?.confirmed === true && unseen.missing <= held_back.missing + countRemovable(unseen, limits);
+  if (!isPlausible(unseen, limits) && !confirmed) {
+    await setHeldRemovals(tx, list, unseen);
+    return { removed: 0, held_back: unseen };
   }
   await setHeldRemovals(tx, list, undefined);
   return { removed: await removeUnseen(tx, list, deleted) };
 }
 
 /** How many records of a list a sync removes without confirmation. */
-function removableOf({ stored }: Removals, limits: Limits): number {
+function countRemovable({ stored }: Removals, limits: Limits): number {
   return Math.max(limits.sync_removals_count, Math.floor((stored * limits.sync_removals_percent) / 100));
 }
 
-function isPlausible(found: Removals, limits: Limits): boolean {
+function isPlausible(removals: Removals, limits: Limits): boolean {
   if (limits.sync_removals_percent === 100) return true;
   // A list of a few records that comes back empty is as suspicious as a long one.
-  const emptied = found.missing === found.stored && found.stored >= emptied_min;
-  return found.missing <= removableOf(found, limits) && !emptied;
+  const emptied = removals.missing === removals.stored && removals.stored >= emptied_min;
+  return removals.missing <= countRemovable(removals, limits) && !emptied;
 }
 
 /** Two records may well be removed at once. */

@@ -1,7 +1,7 @@
 import { newId } from '../../catalog/ids.ts';
 import type { Kind } from '../../model/records/kinds.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
+import { requireConnector } from '../accounts/connectAccount.ts';
 import { claimDueForSync } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
@@ -54,7 +54,7 @@ export async function startPass(
     SELECT full_pass, since, position, done, find_deleted FROM sync_passes
      WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND run = ${run}
        AND mrn_rule = ${options.mrn_rule}`;
-  if (started) return { ...rangeOf(started), from: started.position ?? undefined, done: started.done };
+  if (started) return { ...readRange(started), from: started.position ?? undefined, done: started.done };
   const full = options.full || !options.incremental;
   const due_minutes = Math.max(0, deletions_minutes - options.sync_minutes);
   const full_minutes = options.finds_deleted ? full_pass_minutes : due_minutes;
@@ -73,7 +73,7 @@ export async function startPass(
       since = present.synced_as_of - make_interval(mins => ${overlap_minutes})
     RETURNING full_pass, since, find_deleted`;
   if (!next) throw new Error('The upsert of sync_passes returned no row.');
-  return { ...rangeOf(next), from: undefined, done: false };
+  return { ...readRange(next), from: undefined, done: false };
 }
 
 type PassRow = { full_pass: boolean; since: Date | null; find_deleted: boolean };
@@ -139,11 +139,11 @@ export async function readHeldRemovals(
 export async function setHeldRemovals(
   tx: Tx,
   { organization_id, kind }: StoredList,
-  held: Removals | undefined,
+  removals: Removals | undefined,
 ): Promise<void> {
-  await tx`UPDATE sync_passes SET held_at = CASE WHEN ${held !== undefined} THEN now() END,
-      held_stored = ${held?.stored ?? null}, held_missing = ${held?.missing ?? null}, removal_confirmed = false
-    WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND (held_at IS NOT NULL OR ${held !== undefined})`;
+  await tx`UPDATE sync_passes SET held_at = CASE WHEN ${removals !== undefined} THEN now() END,
+      held_stored = ${removals?.stored ?? null}, held_missing = ${removals?.missing ?? null}, removal_confirmed = false
+    WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND (held_at IS NOT NULL OR ${removals !== undefined})`;
 }
 
 /** Lets the next full pass remove what was held back, and makes the next pass a full one. Returns the counts, if any. */
@@ -154,7 +154,7 @@ export async function confirmRemovals(tx: Tx, organization_id: string, kind: str
   return row;
 }
 
-function rangeOf({ full_pass, since, find_deleted }: PassRow) {
+function readRange({ full_pass, since, find_deleted }: PassRow) {
   return {
     full: full_pass,
     since: full_pass ? undefined : since?.toISOString(),
@@ -193,7 +193,7 @@ export async function requestSync(
     account_id: target.account_id,
     operation: { id, type: sync_type, input },
     lane: sync_lane,
-    parallel_max: connectorOf(ctx, target.connector).limits.parallel_max,
+    parallel_max: requireConnector(ctx, target.connector).limits.parallel_max,
     traceparent: ctx.telemetry.traceparent(),
     idempotency: options.idempotency,
     auditStatement: options.auditStatement,

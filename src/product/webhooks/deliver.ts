@@ -18,7 +18,7 @@ import {
   retryDelivery,
 } from './deliveries.ts';
 import { disableEndpoint } from './disableEndpoint.ts';
-import { clearFailures, readSecretsOf, recordFailure } from './endpoints.ts';
+import { clearFailures, readEndpointSecrets, recordFailure } from './endpoints.ts';
 import { lockEvents, updateDeliveryStatus } from './events.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
@@ -65,7 +65,7 @@ async function attempt(
   const number = delivery.attempts + 1;
   const webhook = { url, id, body, secrets, attempt: number };
   const outcome = await sendWebhook(ctx, webhook, { signal, timeout_ms });
-  circuits?.report(delivery.endpoint_id, healthOf(outcome));
+  circuits?.report(delivery.endpoint_id, assessHealth(outcome));
   if (outcome === undefined) {
     if (signal.reason !== stop_reasons.shutdown) throw new LeaseLost();
     return ctx.db.repeatable(lease.client_id, (tx) => releaseDelivery(tx, lease));
@@ -87,11 +87,11 @@ async function store(
   if (!outcome.success) {
     return db.repeatable(lease.client_id, (tx) => recordFailed(audit, tx, attempted, random));
   }
-  await db.togetherOrAlone(lease.client_id, successes_stored_together, { audit, success: attempted });
+  await db.batchedOrAlone(lease.client_id, success_batch, { audit, success: attempted });
   return 'success';
 }
 
-const successes_stored_together: Batch<Pick<DeliveryContext, 'audit'> & { success: Attempted }, void> = {
+const success_batch: Batch<Pick<DeliveryContext, 'audit'> & { success: Attempted }, void> = {
   max: 100,
   kind: 'transaction',
   run: async (tx, _client_id, entries) => {
@@ -126,7 +126,7 @@ function annotateAttempt({ telemetry }: DeliveryContext, { status_code, success 
 }
 
 /** What an attempt says about the receiver. */
-function healthOf(outcome: Outcome | undefined): Parameters<Circuits['report']>[1] {
+function assessHealth(outcome: Outcome | undefined): Parameters<Circuits['report']>[1] {
   if (outcome === undefined) return 'unknown';
   if (outcome.success || outcome.status_code !== null) return 'responded';
   return outcome.duration_ms >= hung_after_ms ? 'hung' : 'unknown';
@@ -134,12 +134,12 @@ function healthOf(outcome: Outcome | undefined): Parameters<Circuits['report']>[
 
 /** Reads a claimed delivery, together with the others of the client that were claimed at the same time. */
 async function load({ db, vault }: DeliveryContext, lease: Lease): Promise<Loaded> {
-  const loaded = await db.togetherOrAlone(lease.client_id, deliveries_read_together, { vault, lease });
+  const loaded = await db.batchedOrAlone(lease.client_id, delivery_batch, { vault, lease });
   if (!loaded) throw new LeaseLost();
   return loaded;
 }
 
-const deliveries_read_together: Batch<Pick<DeliveryContext, 'vault'> & { lease: Lease }, Loaded | undefined> = {
+const delivery_batch: Batch<Pick<DeliveryContext, 'vault'> & { lease: Lease }, Loaded | undefined> = {
   max: 100,
   kind: 'transaction',
   run: async (tx, _client_id, entries) => {
@@ -150,7 +150,7 @@ const deliveries_read_together: Batch<Pick<DeliveryContext, 'vault'> & { lease: 
       entries.map(({ lease }) => lease),
     );
     const endpoint_ids = deliveries.flatMap((delivery) => delivery?.endpoint_id ?? []);
-    const secrets = await readSecretsOf(first.vault, tx, [...new Set(endpoint_ids)]);
+    const secrets = await readEndpointSecrets(first.vault, tx, [...new Set(endpoint_ids)]);
     return deliveries.map((delivery) => delivery && { delivery, secrets: secrets.get(delivery.endpoint_id) ?? [] });
   },
 };

@@ -62,8 +62,8 @@ export async function readDeliveries(tx: Tx, leases: readonly Lease[]): Promise<
         WHERE events.id = delivery.event_id LIMIT 1) AS event
       JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
      WHERE delivery.locked_until > clock_timestamp()`;
-  const held = new Map(rows.map(({ position, ...delivery }) => [position, delivery]));
-  return leases.map((_, n) => held.get(n + 1));
+  const by_position = new Map(rows.map(({ position, ...delivery }) => [position, delivery]));
+  return leases.map((_, n) => by_position.get(n + 1));
 }
 
 /**
@@ -71,10 +71,10 @@ export async function readDeliveries(tx: Tx, leases: readonly Lease[]): Promise<
  * anything a worker commits.
  */
 export async function lockDeliveries(tx: Tx, leases: readonly Lease[]): Promise<void> {
-  const held = await tx`
+  const locked = await tx`
     SELECT delivery.id FROM ${heldDeliveries(tx, leases)}
      WHERE delivery.locked_until > clock_timestamp() ORDER BY delivery.id FOR UPDATE OF delivery`;
-  if (held.length < leases.length) throw new LeaseLost();
+  if (locked.length < leases.length) throw new LeaseLost();
 }
 
 /**

@@ -3,7 +3,7 @@ import { newId, newReference, newWebhookSecret } from '../../catalog/ids.ts';
 import type { EventType } from '../../model/events.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../platform/security/addresses.ts';
-import { destinationChange, destinationOf } from '../../platform/security/outbound.ts';
+import { destinationChange, formatDestination } from '../../platform/security/outbound.ts';
 import type { Vault } from '../../platform/security/vault.ts';
 import type { Context } from '../context.ts';
 
@@ -235,7 +235,7 @@ export function describeChange(before: Endpoint | undefined, after: Endpoint | u
   const url = after?.url ?? before?.url;
   const destinations = destinationChange('webhook', before?.url, after?.url);
   return {
-    ...(url !== undefined && { url: destinationOf(url) }),
+    ...(url !== undefined && { url: formatDestination(url) }),
     ...(destinations.length > 0 && { destinations }),
     ...difference('status', before?.status, after?.status),
     ...difference('event_types', before && (before.event_types ?? 'all'), after && (after.event_types ?? 'all')),
@@ -266,7 +266,7 @@ export async function addSecret(
 ): Promise<string> {
   const id = newId();
   const secret = newWebhookSecret();
-  const sealed = await vault.seal(tx, { client_id, owner_id: client_id }, bindingOf(id), secret);
+  const sealed = await vault.seal(tx, { client_id, owner_id: client_id }, toBinding(id), secret);
   await tx`DELETE FROM webhook_secrets
     WHERE endpoint_id = ${endpoint_id} AND (${immediately} OR expires_at <= clock_timestamp())`;
   await tx`
@@ -280,11 +280,11 @@ export async function addSecret(
 
 /** The secrets that currently sign for an endpoint, newest first. */
 export async function readLiveSecrets(vault: Vault, tx: Tx, endpoint_id: string): Promise<string[]> {
-  return (await readSecretsOf(vault, tx, [endpoint_id])).get(endpoint_id) ?? [];
+  return (await readEndpointSecrets(vault, tx, [endpoint_id])).get(endpoint_id) ?? [];
 }
 
 /** The same for each of several endpoints. */
-export async function readSecretsOf(
+export async function readEndpointSecrets(
   vault: Vault,
   tx: Tx,
   endpoint_ids: readonly string[],
@@ -297,12 +297,12 @@ export async function readSecretsOf(
      ORDER BY live.created_at DESC, live.id DESC`;
   const secrets = new Map<string, string[]>(endpoint_ids.map((id) => [id, []]));
   for (const row of rows) {
-    secrets.get(row.endpoint_id)?.push(await vault.unseal(tx, row.secret_sealed, bindingOf(row.id)));
+    secrets.get(row.endpoint_id)?.push(await vault.unseal(tx, row.secret_sealed, toBinding(row.id)));
   }
   return secrets;
 }
 
-function bindingOf(id: string): string {
+function toBinding(id: string): string {
   return `webhook_secret:${id}`;
 }
 

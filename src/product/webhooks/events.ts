@@ -1,6 +1,6 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
-import { type EventOf, type EventType, events, patientsOf } from '../../model/events.ts';
+import { collectMrns, type EventOf, type EventType, events } from '../../model/events.ts';
 import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
 import { day_ms, parseInstant } from '../../platform/time/days.ts';
@@ -43,12 +43,15 @@ export async function prepareEvents(tx: Tx, occurrences: readonly EventOccurrenc
   if (occurrences.length === 0) return [];
   const accounts = new Set(occurrences.map(({ account_id }) => account_id));
   const types = new Set(occurrences.map(({ event }) => event.type));
-  const [originOf, endpointsOf] = await Promise.all([findOrigins(tx, [...accounts]), findSubscribed(tx, [...types])]);
+  const [findOrigin, findEndpoints] = await Promise.all([
+    findOrigins(tx, [...accounts]),
+    findSubscribed(tx, [...types]),
+  ]);
   return occurrences.map((occurrence) => {
     const { client_id, account_id, job_id, event, traceparent = null } = occurrence;
-    const origin = originOf(account_id);
+    const origin = findOrigin(account_id);
     const id = newId();
-    const endpoint_ids = endpointsOf(event.type);
+    const endpoint_ids = findEndpoints(event.type);
     return {
       endpoint_ids,
       event: {
@@ -56,7 +59,7 @@ export async function prepareEvents(tx: Tx, occurrences: readonly EventOccurrenc
         type: event.type,
         body: envelope(id, origin, occurrence),
         created_at: origin.created,
-        mrns: patientsOf(event.data),
+        mrns: collectMrns(event.data),
         delivery_status: endpoint_ids.length > 0 ? 'pending' : null,
       },
     };
@@ -237,8 +240,8 @@ export async function purgeEvents(system: Sql, days: number, batch = 1_000): Pro
 
 function matchingEvents(sql: Query, client_id: string, account_id: string, filters: EventFilters): Fragment {
   const { job_id, event_type, delivery_status, start_date, end_date } = filters;
-  const from = start_date === undefined ? undefined : instantOf('start_date', start_date);
-  const to = end_date === undefined ? undefined : instantOf('end_date', end_date);
+  const from = start_date === undefined ? undefined : parsePeriod('start_date', start_date);
+  const to = end_date === undefined ? undefined : parsePeriod('end_date', end_date);
   // Only the filters in use are part of the statement, so that each combination is planned with its own index. The
   // client_id condition repeats the tenant policy for the planner: without it the planner assumed that the policy
   // matches nothing and read all of an account's 100,000 events to find those of one job (54 ms instead of 0.2 ms).
@@ -319,7 +322,7 @@ export async function countEvents(db: Database, { client_id, account_id, days }:
  * The start of a day or date-time in a filter, and the first instant after it. Days and date-times without a zone are in
  * UTC. A date-time lasts one millisecond, the resolution of event timestamps.
  */
-export function instantOf(field: string, text: string): { starts: string; ends: string } {
+export function parsePeriod(field: string, text: string): { starts: string; ends: string } {
   const [, day, time, zone] =
     /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+\- ]\d\d:?\d\d)?)?$/i.exec(text) ?? [];
   // In a query, `+` arrives as a space.

@@ -57,11 +57,11 @@ export async function sendWebhook(
       signal: limits.signal,
       response_bytes_max,
     });
-    const snippet = snippetOf(response_body, headers['content-type']);
+    const snippet = toSnippet(response_body, headers['content-type']);
     const outcome = { ...failure, status_code: status, snippet, duration_ms: duration_ms() };
     if (status >= 200 && status < 300) return { ...outcome, success: true };
     const retry_after_s = retryAfterS(headers['retry-after'], Date.now());
-    return { ...outcome, gone: status === 410, problem: problemOf(status), retry_after_s };
+    return { ...outcome, gone: status === 410, problem: describeProblem(status), retry_after_s };
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
     if (limits.signal.aborted) return undefined;
@@ -70,7 +70,7 @@ export async function sendWebhook(
   }
 }
 
-function problemOf(status: number): string {
+function describeProblem(status: number): string {
   if (status >= 300 && status < 400) return `The receiver responded with ${status}; redirects are not followed.`;
   if (status === 410) return 'The receiver responded with 410 Gone, which disables the endpoint.';
   return `The receiver responded with ${status}.`;
@@ -118,7 +118,7 @@ const readable = /^(text\/|application\/(json|xml|problem\+json|x-www-form-urlen
  * The start of a receiver's response, for display; null if it is empty or not text. Kept for successes too: receivers
  * that respond 200 with an error message in the body are common.
  */
-export function snippetOf(body: Buffer, content_type: string | undefined): string | null {
+export function toSnippet(body: Buffer, content_type: string | undefined): string | null {
   if (content_type !== undefined && content_type !== '' && !readable.test(content_type)) return null;
   // A character has at most 4 bytes.
   const text = body.subarray(0, characters_max * 4).toString('utf8');

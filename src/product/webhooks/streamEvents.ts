@@ -42,7 +42,7 @@ export function streamEvents(db: Database, stream: EventStream): Readable {
 
 async function send(db: Database, stream: EventStream, output: PassThrough): Promise<void> {
   const sent = new Map<string, number>();
-  let from = await startOf(db, stream);
+  let from = await readStart(db, stream);
   output.write(`retry: 2000\nid: ${stream.after ?? positionAt(from)}\n\n`);
   let heartbeat_at = performance.now() + heartbeat_ms;
   while (!output.destroyed && !output.readableEnded) {
@@ -68,15 +68,15 @@ async function send(db: Database, stream: EventStream, output: PassThrough): Pro
 }
 
 /** In milliseconds, by the database's clock. */
-async function startOf(db: Database, { client_id, after }: EventStream): Promise<number> {
+async function readStart(db: Database, { client_id, after }: EventStream): Promise<number> {
   const [row] = await db.search<{ now: number; seen: number | null }>(
     client_id,
-    (sql) => sql`SELECT ${millisecondsOf(sql, sql`now()`)} AS now,
-      (SELECT ${millisecondsOf(sql, sql`created_at`)} FROM events WHERE id = ${after ?? null}::uuid) AS seen`,
+    (sql) => sql`SELECT ${toMilliseconds(sql, sql`now()`)} AS now,
+      (SELECT ${toMilliseconds(sql, sql`created_at`)} FROM events WHERE id = ${after ?? null}::uuid) AS seen`,
   );
   if (!row) throw new Error('The query for the time returned no row.');
   if (row.seen !== null) return row.seen - overlap_ms;
-  return after === undefined ? row.now : Math.min(timeOf(after), row.now);
+  return after === undefined ? row.now : Math.min(readIdTime(after), row.now);
 }
 
 /** Ids start with their time in milliseconds, so an id without an event stands for a time. */
@@ -84,7 +84,7 @@ function positionAt(ms: number): string {
   return Math.floor(ms).toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
-function timeOf(id: string): number {
+function readIdTime(id: string): number {
   return Number.parseInt(id.slice(0, 12), 16);
 }
 
@@ -93,7 +93,7 @@ function readAfter(db: Database, stream: EventStream, from: number, sent: readon
   return db.search<Row>(
     client_id,
     (sql) => sql`
-      SELECT id, type, body, mrns, ${millisecondsOf(sql, sql`created_at`)} AS at
+      SELECT id, type, body, mrns, ${toMilliseconds(sql, sql`created_at`)} AS at
         FROM events
        WHERE client_id = ${client_id} AND created_at >= to_timestamp(${from}::float8 / 1000)
          AND id <> ALL (${[...sent, ...(after === undefined ? [] : [after])]}::uuid[])
@@ -103,6 +103,6 @@ function readAfter(db: Database, stream: EventStream, from: number, sent: readon
   );
 }
 
-function millisecondsOf(sql: Query, moment: Fragment): Fragment {
+function toMilliseconds(sql: Query, moment: Fragment): Fragment {
   return sql`(extract(epoch FROM ${moment}) * 1000)::float8`;
 }

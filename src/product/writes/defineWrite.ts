@@ -5,7 +5,7 @@ import type { FieldOperation, OperationName, Operations } from '../../emr/operat
 import type { EventData, EventOf } from '../../model/events.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
-import { openAccount } from '../accounts/openAccount.ts';
+import { connectAccount } from '../accounts/connectAccount.ts';
 import type { Context } from '../context.ts';
 import { deleteUpload, type ReferenceCheck, readUpload } from '../jobs/enqueue.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
@@ -71,7 +71,7 @@ async function runWrite<Input, Needs extends OperationName>(
       code: 'record_changed',
     });
   }
-  const { operations, account } = await openAccount(ctx, job, run.signal);
+  const { operations, account } = await connectAccount(ctx, job, run.signal);
   const runWith = (file: Buffer | undefined) =>
     write.run({
       id: operation_id,
@@ -103,7 +103,7 @@ async function findIds(
   tables: readonly string[],
   ehr_ids: readonly string[],
 ): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
+  const ids = new Map<string, string>();
   for (const table of ehr_ids.length > 0 ? tables.toReversed() : []) {
     const rows = await db.read<{ ehr_id: string; id: string }>(
       client_id,
@@ -111,9 +111,9 @@ async function findIds(
         WHERE organization_id = ${organization_id} AND ehr_id = ANY (${[...ehr_ids]})`,
     );
     // The first table wins.
-    for (const { ehr_id, id } of rows) found.set(ehr_id, id);
+    for (const { ehr_id, id } of rows) ids.set(ehr_id, id);
   }
-  return found;
+  return ids;
 }
 
 /**

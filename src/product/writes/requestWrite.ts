@@ -1,10 +1,10 @@
 import type { Static, TObject } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
-import { type Connector, takesField } from '../../emr/connector.ts';
+import { type Connector, supportsField } from '../../emr/connector.ts';
 import type { OperationName } from '../../emr/operations/operations.ts';
 import type { Account } from '../accounts/accounts.ts';
-import { capabilitiesOf, connectorOf } from '../accounts/openAccount.ts';
+import { listCapabilities, requireConnector } from '../accounts/connectAccount.ts';
 import type { Context } from '../context.ts';
 import { type AuditStatement, acceptJob, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
@@ -42,7 +42,7 @@ async function accept<Body extends TObject, Lookups, Needs extends OperationName
   ctx: Context,
   { account, write, body, file, idempotency, audit }: WriteRequest<Body, Lookups, Needs>,
 ): Promise<AcceptedWrite<Body, Lookups> | undefined> {
-  requireOffered(ctx, account, write);
+  requireSupported(ctx, account, write);
   rejectFields(ctx, account, write, write.sentFields?.(body) ?? sentFields(write.body, body));
   const id = newId();
   const describeJob = (lane: Lane, input: unknown): NewJob => ({
@@ -90,7 +90,7 @@ export function newJob(
     operation,
     lane: lane.key,
     earlier_lane: lane.earlier,
-    parallel_max: connectorOf(ctx, account.connector).limits.parallel_max,
+    parallel_max: requireConnector(ctx, account.connector).limits.parallel_max,
     traceparent: ctx.telemetry.traceparent(),
   };
 }
@@ -99,15 +99,15 @@ export function newJob(
  * Rejects a write that needs operations that the EMR does not support. If the interface restricts the write to some EMR
  * products, the error names them, unless it is only this one server that does not support the operation.
  */
-export function requireOffered(
+export function requireSupported(
   ctx: Context,
   account: Account,
   write: Pick<WriteDeclaration<TObject, unknown, OperationName>, 'plural_label' | 'needs'> & {
     restricted?: boolean | 'every_server';
   },
 ): void {
-  const connector = connectorOf(ctx, account.connector);
-  const capabilities = capabilitiesOf(ctx, account);
+  const connector = requireConnector(ctx, account.connector);
+  const capabilities = listCapabilities(ctx, account);
   if (write.needs.every((name) => capabilities.includes(name))) return;
   const able = emrsOffering(ctx, write.needs);
   const of_some_servers = write.needs.every((name) => connector.capabilities.includes(name));
@@ -132,15 +132,18 @@ export function rejectFields(
   { stored_by, restricted_fields = [], field_needs = {} }: FieldRules,
   fields: readonly string[],
 ): void {
-  const connector = connectorOf(ctx, account.connector);
-  const capabilities = capabilitiesOf(ctx, account);
-  const lacksNeeds = (field: string) => field_needs[field]?.some((name) => !capabilities.includes(name)) ?? false;
-  const field = fields.find((each) => lacksNeeds(each) || !takesField(connector, capabilities, stored_by, each));
+  const connector = requireConnector(ctx, account.connector);
+  const capabilities = listCapabilities(ctx, account);
+  const hasUnsupportedNeed = (field: string) =>
+    field_needs[field]?.some((name) => !capabilities.includes(name)) ?? false;
+  const field = fields.find(
+    (each) => hasUnsupportedNeed(each) || !supportsField(connector, capabilities, stored_by, each),
+  );
   if (field === undefined) return;
-  const able = [...ctx.connectors.values()].filter((each) => takesField(each, [], stored_by, field));
+  const able = [...ctx.connectors.values()].filter((each) => supportsField(each, [], stored_by, field));
   if (!restricted_fields.includes(field) || able.length === 0)
     throw apiError('unsupported_field', { field }, { field });
-  throw apiError('restricted_field', { field, emr: namesOf(able) }, { field });
+  throw apiError('restricted_field', { field, emr: joinNames(able) }, { field });
 }
 
 /** The fields of a body that request something. `false` and `self` are the same as leaving the field out. */
@@ -156,13 +159,13 @@ export function sentFields({ properties }: TObject, body: Record<string, unknown
 
 /** The EMRs of which every server supports these operations. */
 function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
-  return namesOf(
+  return joinNames(
     [...ctx.connectors.values()].filter(
       (each) => !each.refreshCapabilities && needs.every((name) => each.capabilities.includes(name)),
     ),
   );
 }
 
-function namesOf(connectors: Connector[]): string {
+function joinNames(connectors: Connector[]): string {
   return connectors.map((connector) => connector.display_name).join(' or ');
 }

@@ -22,12 +22,12 @@ export async function rerunJob(
   const notFound = () => apiError('record_not_found', { noun: 'Job', id: String(job_id) });
   const named = await readRerunCandidate(tx, job_id, { lock: false });
   if (!named || (of_account !== undefined && named.account_id !== of_account)) throw notFound();
-  if (!named.input_deleted) await writeOf(named)?.rerun_rules?.lock(tx, named);
+  if (!named.input_deleted) await findWrite(named)?.rerun_rules?.lock(tx, named);
   const job = await readRerunCandidate(tx, job_id, { lock: true });
   if (!job) throw notFound();
   const reason = await findRerunBlocker(tx, job);
   if (reason !== undefined) throw apiError('job_not_repeatable', { reason });
-  await writeOf(job)?.rerun_rules?.prepare(tx, job);
+  await findWrite(job)?.rerun_rules?.prepare(tx, job);
   const { client_id, organization_id, account_id: id, connector } = job;
   const operation = { id: job.operation_id, type: job.type, input: job.input };
   const queued = newJob(ctx, { client_id, organization_id, id, connector }, operation, currentLane(job));
@@ -39,7 +39,7 @@ export async function rerunJob(
  * nothing twice: completed steps are recognized by their markers.
  */
 export async function findRerunBlocker(tx: Tx, job: RerunCandidate): Promise<string | undefined> {
-  const write = writeOf(job);
+  const write = findWrite(job);
   return (
     blockedByState(job) ??
     blockedByAccount(job) ??
@@ -55,7 +55,7 @@ export async function findRerunBlocker(tx: Tx, job: RerunCandidate): Promise<str
 }
 
 /** Undefined for a sync, which is not a write. */
-function writeOf({ type }: RerunCandidate): RegisteredWrite | undefined {
+function findWrite({ type }: RerunCandidate): RegisteredWrite | undefined {
   return writes.find((write) => write.type === type);
 }
 

@@ -1,9 +1,9 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { type Endpoint, type EndpointRequest, endpoint, JsonText } from '../../http/endpoint.ts';
-import { patientsOf } from '../../model/events.ts';
+import { collectMrns } from '../../model/events.ts';
 import { pagination, paging, success, sync_state } from '../../model/fields.ts';
 import { type Kind, record_kinds } from '../../model/records/kinds.ts';
-import { pathOf, type RecordList, type RecordSearch } from '../../model/records/recordKind.ts';
+import { type RecordList, type RecordSearch, toListPath } from '../../model/records/recordKind.ts';
 import { readList, readPage } from '../../product/records/readRecords.ts';
 
 /** `GET /v1/<kind>` for every record kind that declares a list, and `POST /v1/<kind>/search` where it declares one. */
@@ -23,13 +23,13 @@ function listEndpoints(kind: Kind, list: RecordList): Endpoint[] {
 }
 
 /** What the endpoints of a list have in common. */
-function declarationOf(kind: Kind, { summary }: RecordList) {
+function declareList(kind: Kind, { summary }: RecordList) {
   return {
     id: `${kind.name.replaceAll('_', '-')}.list`,
     surface: 'api',
     group: kind.group,
     method: 'GET',
-    path: pathOf(kind),
+    path: toListPath(kind),
     auth: 'account',
     needs: { operation: kind.operation, label: kind.labels.plural },
     summary,
@@ -38,30 +38,30 @@ function declarationOf(kind: Kind, { summary }: RecordList) {
   } as const;
 }
 
-function recordsOf(kind: Kind) {
+function describeRecords(kind: Kind) {
   return Type.Array(kind.wire, { description: `The ${kind.labels.plural}` });
 }
 
 function listAll(kind: Kind, list: RecordList): Endpoint {
   return endpoint({
-    ...declarationOf(kind, list),
-    ...(Object.keys(kind.filters).length > 0 && { query: Type.Object(optionals(schemasOf(kind))) }),
-    response: Type.Object({ success, [kind.name]: recordsOf(kind), sync: sync_state }),
+    ...declareList(kind, list),
+    ...(Object.keys(kind.filters).length > 0 && { query: Type.Object(optionals(collectSchemas(kind))) }),
+    response: Type.Object({ success, [kind.name]: describeRecords(kind), sync: sync_state }),
     handle: async ({ ctx, account, query }) =>
       new JsonText(await readList(ctx.db, account, kind, { filters: query ?? {} })),
   });
 }
 
 function listOfPatient(kind: Kind, list: ListReturning<'one_patient'>): Endpoint {
-  const { patient_mrn, ...optional } = schemasOf(kind);
+  const { patient_mrn, ...optional } = collectSchemas(kind);
   if (!patient_mrn) throw new Error(`${kind.name} has no filter patient_mrn.`);
   const { records_max } = list;
   return endpoint({
-    ...declarationOf(kind, list),
+    ...declareList(kind, list),
     query: Type.Object({ patient_mrn, ...optionals(optional) }),
-    response: Type.Object({ success, [kind.name]: recordsOf(kind), sync: sync_state }),
+    response: Type.Object({ success, [kind.name]: describeRecords(kind), sync: sync_state }),
     handle: async ({ ctx, account, query, auditPatients }) => {
-      auditPatients(patientsOf(query));
+      auditPatients(collectMrns(query));
       return new JsonText(await readList(ctx.db, account, kind, { filters: query, records_max }));
     },
   });
@@ -69,15 +69,15 @@ function listOfPatient(kind: Kind, list: ListReturning<'one_patient'>): Endpoint
 
 function listPages(kind: Kind, list: ListReturning<'pages'>): Endpoint {
   return endpoint({
-    ...declarationOf(kind, list),
+    ...declareList(kind, list),
     query: pageQuery(kind, list),
-    response: pageOf(kind),
+    response: describePage(kind),
     handle: (request) => respondWithPage(kind, request, request.query),
   });
 }
 
 function searchPages(kind: Kind, list: ListReturning<'pages'>, { summary, schema_name }: RecordSearch): Endpoint {
-  const declared = declarationOf(kind, list);
+  const declared = declareList(kind, list);
   const description = `Filters and paging of a search for ${kind.labels.plural}`;
   return endpoint({
     ...declared,
@@ -89,17 +89,17 @@ function searchPages(kind: Kind, list: ListReturning<'pages'>, { summary, schema
     reads: true,
     body_filters: true,
     body: Type.Object(pageQuery(kind, list).properties, { schema_name, description }),
-    response: pageOf(kind),
+    response: describePage(kind),
     handle: (request) => respondWithPage(kind, request, request.body),
   });
 }
 
 function pageQuery(kind: Kind, { page_size_max }: ListReturning<'pages'>) {
-  return Type.Object({ ...optionals(schemasOf(kind)), ...paging(100, page_size_max) });
+  return Type.Object({ ...optionals(collectSchemas(kind)), ...paging(100, page_size_max) });
 }
 
-function pageOf(kind: Kind) {
-  return Type.Object({ success, [kind.name]: recordsOf(kind), pagination, sync: sync_state });
+function describePage(kind: Kind) {
+  return Type.Object({ success, [kind.name]: describeRecords(kind), pagination, sync: sync_state });
 }
 
 type ListReturning<Returns extends RecordList['returns']> = Extract<RecordList, { returns: Returns }>;
@@ -116,12 +116,12 @@ async function respondWithPage(
 ): Promise<JsonText> {
   const { body, mrns } = await readPage(ctx.db, account, kind, { filters, page, page_size });
   auditPatients(mrns);
-  auditPatients(patientsOf(filters));
+  auditPatients(collectMrns(filters));
   return new JsonText(body);
 }
 
 /** The schemas of a kind's filters, by name. */
-function schemasOf(kind: Kind): Record<string, TSchema> {
+function collectSchemas(kind: Kind): Record<string, TSchema> {
   return Object.fromEntries(Object.entries(kind.filters).map(([name, { schema }]) => [name, schema]));
 }
 

@@ -3,7 +3,7 @@ import type { OperationName } from '../../emr/operations/operations.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../../http/endpoint.ts';
 import { acceptOnce } from '../../http/idempotency.ts';
 import { reader } from '../../http/validate.ts';
-import { patientsOf } from '../../model/events.ts';
+import { collectMrns } from '../../model/events.ts';
 import type { Group } from '../../model/groups.ts';
 import type { Write } from '../../product/writes/defineWrite.ts';
 import { requestWrite } from '../../product/writes/requestWrite.ts';
@@ -29,7 +29,7 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
     auth: 'account',
     job_type: write.type,
     // Omit forgets the options: the schema's name and description.
-    body: (path_fields.length === 0 ? schema : Type.Omit(schema, [...path_fields], optionsOf(schema))) as TObject,
+    body: (path_fields.length === 0 ? schema : Type.Omit(schema, [...path_fields], pickOptions(schema))) as TObject,
     ...(path_fields.length > 0 ? { params: path } : {}),
     example: {
       body: Object.fromEntries(sample.filter(([name]) => !path_fields.includes(name))),
@@ -40,7 +40,7 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
     handle: ({ ctx, account, body, params, file, idempotency, auditPatients, auditSubject, auditStatement }) => {
       // Path and body are validated by the two parts of the write's own schema.
       const request = { ...readPath(params ?? {}), ...body } as Static<Body>;
-      auditPatients(patientsOf(request));
+      auditPatients(collectMrns(request));
       return acceptOnce(ctx, account.client_id, idempotency, {
         accept: () => requestWrite(ctx, { account, write, body: request, file, idempotency, audit: auditStatement }),
         respond: ({ id: operation_id, job_id, input }) => {
@@ -54,6 +54,6 @@ export function writeEndpoint<Body extends TObject, Lookups, Needs extends Opera
   });
 }
 
-function optionsOf({ schema_name, description }: TObject & { schema_name?: string; description?: string }) {
+function pickOptions({ schema_name, description }: TObject & { schema_name?: string; description?: string }) {
   return { ...(schema_name && { schema_name }), ...(description && { description }) };
 }

@@ -50,8 +50,8 @@ function addServe(program: Command, config: LoadConfig, loadService: LoadService
     .option('--role <role>', 'all, api or worker', 'all')
     .option('--allow-nobody', 'allow root to run the embedded database as "nobody"')
     .action(async ({ role, allowNobody }) => {
-      const { roleOf, serve } = await import('./serve.ts');
-      await serve(await config(allowNobody ? { ALLOW_NOBODY: 'on' } : {}), roleOf(role), loadService);
+      const { parseRole, serve } = await import('./serve.ts');
+      await serve(await config(allowNobody ? { ALLOW_NOBODY: 'on' } : {}), parseRole(role), loadService);
     });
 }
 

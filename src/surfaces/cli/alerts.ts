@@ -2,16 +2,16 @@ import type { Config } from '../../catalog/settings/config.ts';
 import { webhookRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import { listOpenAlerts } from '../../product/alerts/alerts.ts';
-import { alertOf } from '../../product/alerts/catalogue.ts';
+import { lookUpAlert } from '../../product/alerts/catalogue.ts';
 import { sendTest } from '../../product/alerts/channels.ts';
 import { withAudit } from './audit.ts';
-import { type JsonOption, printJson, printLine, printTable, timeOf } from './output.ts';
+import { formatTime, type JsonOption, printJson, printLine, printTable } from './output.ts';
 
 /** Lists the open alerts. Works whether or not the service is running; the service opens and resolves them. */
 export async function listAlertsCommand(config: Config, { json }: JsonOption): Promise<void> {
   const alerts = await withAudit(config, (db) => listOpenAlerts(db.system));
   const described = alerts.map(({ id, code, client_id, summary, opened_at }) => {
-    const { title, severity } = alertOf(code);
+    const { title, severity } = lookUpAlert(code);
     return { id, code, severity, title, client_id, summary, opened_at };
   });
   if (json) return printJson({ alerts: described });
@@ -19,7 +19,7 @@ export async function listAlertsCommand(config: Config, { json }: JsonOption): P
   const rows = described.map(({ severity, title, summary, opened_at }) => [
     severity,
     title,
-    timeOf(opened_at),
+    formatTime(opened_at),
     summary,
   ]);
   printTable(['severity', 'alert', 'since (UTC)', 'summary'], rows);

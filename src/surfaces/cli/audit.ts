@@ -7,7 +7,7 @@ import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { type Database, openDatabase } from '../../platform/db/database.ts';
 import { type DatabaseServer, openServer } from '../../platform/db/openServer.ts';
-import { type Keys, openKeys } from '../../platform/security/keys.ts';
+import { type Keys, loadKeys } from '../../platform/security/keys.ts';
 import { resetAnchor } from '../../product/audit/anchors.ts';
 import type { AuditFault, ExportRange } from '../../product/audit/auditRecords.ts';
 import { type ExportFault, type ExportFormat, exportChain, verifyExport } from '../../product/audit/exports.ts';
@@ -44,11 +44,11 @@ export async function verifyAuditCommand(
 ): Promise<void> {
   const verdict = await withAudit(config, async (db, audit, { system_keys }) => {
     const anchors = await collectAnchors({ config, system_keys }, files);
-    const found = await verifyAudit({ db, system_keys }, { anchors });
-    const outcome = found.ok ? 'ok' : 'failed';
-    const detail = { checked: found.checked, ...(found.ok ? {} : { faults: found.faults.slice(0, 5) }) };
+    const result = await verifyAudit({ db, system_keys }, { anchors });
+    const outcome = result.ok ? 'ok' : 'failed';
+    const detail = { checked: result.checked, ...(result.ok ? {} : { faults: result.faults.slice(0, 5) }) };
     await audit.record({ client_id: null, ...command_line, action: 'audit.verify', outcome, detail });
-    return { ...found, anchors: anchors.anchors.length };
+    return { ...result, anchors: anchors.anchors.length };
   });
   const { ok, checked, unsealed, anchors } = verdict;
   const lines = [
@@ -71,19 +71,19 @@ export async function verifyExportCommand(config: Config, file: string, output: 
     throw new StartFailure(`--export: cannot read the file ${file}.`, { cause });
   });
   const { ok, checked, unsealed, gaps, faults } = await withAudit(config, async (_db, audit, { system_keys }) => {
-    const found = await verifyExport({ system_keys }, lines.createReadStream());
-    const outcome = found.ok ? 'ok' : 'failed';
-    const detail = { export: true, checked: found.checked };
+    const result = await verifyExport({ system_keys }, lines.createReadStream());
+    const outcome = result.ok ? 'ok' : 'failed';
+    const detail = { export: true, checked: result.checked };
     await audit.record({ client_id: null, ...command_line, action: 'audit.verify', outcome, detail });
-    return found;
+    return result;
   }).finally(() => lines.close());
   const text = [
     `Records: ${checked} (${unsealed} without a position in the chain). Gaps: ${gaps}.`,
     ...faults.map(({ position, what }) => `Record ${position ?? 'without position'} ${export_fault_texts[what]}`),
     ok ? 'The records are unchanged.' : 'The export was changed, or belongs to another installation.',
   ];
-  const found = faults.map(({ position, what }) => ({ position, what }));
-  printResult(output, { ok, checked, unsealed, gaps, faults: found }, `${text.join('\n')}\n`);
+  const listed_faults = faults.map(({ position, what }) => ({ position, what }));
+  printResult(output, { ok, checked, unsealed, gaps, faults: listed_faults }, `${text.join('\n')}\n`);
   if (!ok) process.exitCode = 1;
 }
 
@@ -139,7 +139,7 @@ type Values = JsonOption & {
 export async function exportAuditCommand(config: Config, values: Values): Promise<void> {
   const { format, output, force = false } = values;
   if (values.json && output === undefined) throw new StartFailure('--json needs --output FILE for the records.');
-  const [since, until = new Date()] = [timeOf('--since', values.since), timeOf('--until', values.until)];
+  const [since, until = new Date()] = [parseTime('--since', values.since), parseTime('--until', values.until)];
   const file = output === undefined ? undefined : resolve(output);
   if (file !== undefined && !force) await checkIsNew(file, ' To replace it, add --force.');
   const records = await withAudit(config, async (db, audit) => {
@@ -182,7 +182,7 @@ async function writeFile(to: string, parts: Parts, overwrite: boolean): Promise<
 }
 
 /** A date means its start in UTC, the zone of all times of the log. */
-function timeOf(option: string, text: string | undefined): Date | undefined {
+function parseTime(option: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
   const at_ms = Date.parse(text);
   const has_zone = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text);
@@ -204,7 +204,7 @@ export async function withAudit<T>(
   try {
     await db.checkRoles();
     const print = (text: string) => void process.stderr.write(text);
-    const keys = await openKeys(config, db.system, { print, record: recordRotation });
+    const keys = await loadKeys(config, db.system, { print, record: recordRotation });
     const audit = await openAudit(db, keys.system_keys);
     try {
       return await work(db, audit, keys, server);

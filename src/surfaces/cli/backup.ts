@@ -77,13 +77,13 @@ async function verifyOnScratchServer(config: Config, file: string, passphrase: s
     // Anchors outside the backup may be newer than it.
     const scratch = { ...config, data_dir, audit_anchor_file: undefined };
     const end = await extractBackup(scratch, file, passphrase, (done, total) => progress('Restoring', done, total));
-    const found = await withAudit(scratch, async (db, _audit, { system_keys }, server) => {
+    const result = await withAudit(scratch, async (db, _audit, { system_keys }, server) => {
       const counts = await countRows(server.owner);
       const anchors = await collectAnchors({ config: scratch, system_keys }, []);
       return { ...counts, audit: await verifyAudit({ db, system_keys }, { anchors }) };
     });
-    checkAudit(found.audit, end);
-    return { tables: found.tables, rows: found.rows, audit_records: found.audit.checked };
+    checkAudit(result.audit, end);
+    return { tables: result.tables, rows: result.rows, audit_records: result.audit.checked };
   } finally {
     await rm(data_dir, { recursive: true, force: true });
   }

@@ -7,7 +7,7 @@ import { type Config, loadConfig } from '../../catalog/settings/config.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { version } from '../../catalog/version.ts';
 import { connect, type DatabaseAddress, type Sql } from '../../platform/db/database.ts';
-import { openFolders } from '../../platform/db/embedded/folders.ts';
+import { ensureFolders } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
 import { port, superuser } from '../../platform/db/embedded/settings.ts';
 import { databaseFailure, isMigrated } from '../../platform/db/migrate.ts';
@@ -79,7 +79,7 @@ async function checkDisk({ data_dir }: Config): Promise<Check> {
   const exists = await stat(data_dir).catch(() => undefined);
   if (!exists) return ok('disk', `${data_dir} does not exist yet; the first start creates it`);
   try {
-    await openFolders(data_dir);
+    await ensureFolders(data_dir);
   } catch (error) {
     if (!(error instanceof StartFailure)) throw error;
     return problem('disk', error.message, 'Change the owner of the folder, or set DATA_DIR.');
@@ -167,7 +167,7 @@ async function checkDatabase(config: Config): Promise<Check[]> {
 /** Undefined if the embedded server is not running. */
 async function embeddedAddress(data_dir: string): Promise<DatabaseAddress | undefined> {
   if (!(await stat(data_dir).catch(() => undefined))) return undefined;
-  const folders = await openFolders(data_dir);
+  const folders = await ensureFolders(data_dir);
   const running = await runningPostmaster(folders);
   if (running?.socket_folder === undefined) return undefined;
   const password = (await readFile(folders.password_file, 'utf8')).trim();
@@ -183,8 +183,8 @@ function checkClock(database_ms: number): Check {
 }
 
 async function checkContent(config: Config, sql: Sql): Promise<Check[]> {
-  const [found] = await sql<{ exists: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
-  if (!found?.exists) return [ok('migrations', 'the database is empty; the first start creates the tables')];
+  const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
+  if (!table?.exists) return [ok('migrations', 'the database is empty; the first start creates the tables')];
   if (!(await isMigrated(sql))) {
     const remedy = 'Back up the database, then start this version of the service: it applies them.';
     return [problem('migrations', 'some are missing', remedy), await checkKey(config)];
@@ -207,9 +207,9 @@ async function checkKey(config: Config, sql?: Sql): Promise<Check> {
     const { data_dir, master_key, master_key_previous } = config;
     const log = { warn: (text: string) => void warnings.push(text) };
     const master = await loadMasterKeys({ data_dir, master_key, master_key_previous, log });
-    const known = sql ? (await sql<{ id: string }[]>`SELECT id FROM master_keys`).map(({ id }) => id) : [];
-    if (sql && known.includes(master.current.id)) await checkMasterKey(sql, master);
-    else if (known.length > 0 && !(master.previous && known.includes(master.previous.id))) {
+    const key_ids = sql ? (await sql<{ id: string }[]>`SELECT id FROM master_keys`).map(({ id }) => id) : [];
+    if (sql && key_ids.includes(master.current.id)) await checkMasterKey(sql, master);
+    else if (key_ids.length > 0 && !(master.previous && key_ids.includes(master.previous.id))) {
       const remedy = 'Restore the key that the database was used with, in MASTER_KEY or the file master.key.';
       return problem(name, 'this is not the key for this database', remedy);
     }

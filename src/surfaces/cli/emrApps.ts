@@ -75,7 +75,7 @@ async function list({ tx, client_id, vault }: Work, config: Config, values: Valu
     ...{ token_endpoint: app.token_endpoint, authorization_endpoint: app.authorization_endpoint, issuer: app.issuer },
     ...{ tenant_path: app.tenant_path },
     ...{ accounts: app.accounts, registered: app.registered, mrn_system: app.mrn_system, mrn_type: app.mrn_type },
-    ...registrationOf(config, values, app),
+    ...describeRegistration(config, values, app),
   }));
   const lines = emr_apps.map((app) => {
     const columns = [app.emr_app_id, app.name, app.emr, app.hosts.join(',') || '(no hosts)', app.way];
@@ -95,8 +95,8 @@ async function add({ tx, client_id, ...keys }: Work, config: Config, values: Val
   const logo = values.logo === undefined ? null : await readLogo(values.logo);
   const { name, emr = '', host: hosts = [] } = values;
   const mrn = { mrn_system: values['mrn-system'] ?? null, mrn_type: values['mrn-type'] ?? null };
-  const given = { name, logo, emr, hosts, credentials, ...endpointsIn(values), ...mrn };
-  const app = checkNewApp({ config, connectors }, given);
+  const app_input = { name, logo, emr, hosts, credentials, ...endpointsIn(values), ...mrn };
+  const app = checkNewApp({ config, connectors }, app_input);
   const id = await addEmrApp(keys, tx, { client_id, ...app });
   return saved(config, values, { id, ...app }, undefined);
 }
@@ -126,8 +126,8 @@ async function remove({ tx, vault }: Work, _config: Config, values: Values): Pro
   return { subject: app.id, detail, value: { emr_app_id: app.id }, text: 'Removed.\n' };
 }
 
-async function findNamed({ vault }: Pick<Work, 'vault'>, tx: Tx, { app: given }: Values): Promise<EmrApp> {
-  const id = parseId(given ?? '');
+async function findNamed({ vault }: Pick<Work, 'vault'>, tx: Tx, { app: app_id }: Values): Promise<EmrApp> {
+  const id = parseId(app_id ?? '');
   const app = id && (await findEmrApp({ vault }, tx, id));
   if (!app) throw new StartFailure('--app must be the ID of an EMR app of this client.');
   return app;
@@ -146,13 +146,13 @@ type SavedApp = Pick<EmrApp, 'id' | 'connector' | 'credentials' | keyof Endpoint
 
 function saved(config: Config, values: Values, app: SavedApp, before: EmrApp | undefined): Done {
   const detail = { destinations: appDestinations(before, app) };
-  const value = { emr_app_id: app.id, ...registrationOf(config, values, app) };
+  const value = { emr_app_id: app.id, ...describeRegistration(config, values, app) };
   const lines = Object.entries(value).map(([name, text]) => `${name} ${text}\n`);
   return { subject: app.id, detail, value, text: lines.join('') };
 }
 
 /** The URL that must be registered with the EMR. */
-function registrationOf(config: Config, { client = '' }: Values, { id, connector, credentials }: SavedApp) {
+function describeRegistration(config: Config, { client = '' }: Values, { id, connector, credentials }: SavedApp) {
   const ways = connectors.get(connector)?.sign_in_ways ?? [];
   const must_register = ways.find(({ name }) => name === credentials.way)?.must_register;
   if (must_register === 'key_set') return { key_set_url: keySetUrl(config, client, id) };

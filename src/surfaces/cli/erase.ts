@@ -2,11 +2,11 @@ import { ApiError, StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { connectors } from '../../emr/index.ts';
 import type { Database } from '../../platform/db/database.ts';
-import { openLookups } from '../../platform/db/lookups.ts';
-import { openNotifications } from '../../platform/db/notifications.ts';
+import { createLookups } from '../../platform/db/lookups.ts';
+import { createNotifications } from '../../platform/db/notifications.ts';
 import { emrRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
-import { openLog } from '../../platform/telemetry/log.ts';
+import { createLog } from '../../platform/telemetry/log.ts';
 import {
   type EraseContext,
   type ErasureCounts,
@@ -55,9 +55,9 @@ export async function eraseCommand(config: Config, what: string | undefined, val
         connectors,
         emr_outbound: outbound,
         ...keys,
-        log: openLog(config.log_level),
-        lookups: openLookups(),
-        notifications: openNotifications(db, () => {}),
+        log: createLog(config.log_level),
+        lookups: createLookups(),
+        notifications: createNotifications(db, () => {}),
       };
       const rows = await erase(ctx, scope, (tx, erased) =>
         audit.recordInTransaction(tx, {
@@ -65,7 +65,7 @@ export async function eraseCommand(config: Config, what: string | undefined, val
           ...command_line,
           action: `erase.${scope.of}`,
           outcome: 'erased',
-          ...subjectOf(scope),
+          ...describeSubject(scope),
           detail: { rows: erased },
         }),
       );
@@ -109,7 +109,7 @@ async function findScope(db: Database, subject: Subject, values: Values): Promis
   return findPatientScope({ db }, { client_id, organization_id }, patient);
 }
 
-function subjectOf(scope: ErasureScope): { subject?: string; mrns?: string[] } {
+function describeSubject(scope: ErasureScope): { subject?: string; mrns?: string[] } {
   if (scope.of === 'client') return { subject: scope.client_id };
   if (scope.of === 'organization') return { subject: scope.organization_id };
   const { id, mrn } = scope.patient;

@@ -35,7 +35,7 @@ export function printTable(columns: readonly string[], rows: readonly (readonly 
 }
 
 /** `2026-03-02 15:04:05`, in UTC as in the API. */
-export function timeOf(iso: string | null): string {
+export function formatTime(iso: string | null): string {
   return iso === null ? '–' : iso.slice(0, 19).replace('T', ' ');
 }
 

@@ -71,14 +71,14 @@ function explain(error: unknown, command: Command): { message: string; exit: num
   if (!(error instanceof CommanderError)) throw error;
   // Help or the version was shown.
   if (error.exitCode === 0) return { message: '', exit: 0 };
-  const [first = 'chartwire'] = pathOf(command).split(' ').slice(1);
+  const [first = 'chartwire'] = formatPath(command).split(' ').slice(1);
   const exit = administration.includes(first) ? exit_codes.error : exit_codes.usage;
   // A group of commands without a subcommand.
   if (error.code === 'commander.help') return { message: command.helpInformation(), exit };
   const unknown = error.code === 'commander.excessArguments' || error.code === 'commander.unknownCommand';
-  const given = [...pathOf(command).split(' ').slice(1), ...command.args].join(' ');
-  const cause = unknown ? `unknown command '${given}'` : error.message.replace(/^error: /, '').replace(/\.$/, '');
-  return { message: `${cause.charAt(0).toUpperCase()}${cause.slice(1)}. See: ${pathOf(command)} --help\n`, exit };
+  const typed = [...formatPath(command).split(' ').slice(1), ...command.args].join(' ');
+  const cause = unknown ? `unknown command '${typed}'` : error.message.replace(/^error: /, '').replace(/\.$/, '');
+  return { message: `${cause.charAt(0).toUpperCase()}${cause.slice(1)}. See: ${formatPath(command)} --help\n`, exit };
 }
 
 const connection_lost =
@@ -101,6 +101,6 @@ function deepest(program: Command, argv: readonly string[]): Command {
   return command;
 }
 
-function pathOf(command: Command): string {
-  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
+function formatPath(command: Command): string {
+  return command.parent ? `${formatPath(command.parent)} ${command.name()}` : command.name();
 }

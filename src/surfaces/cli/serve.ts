@@ -43,7 +43,7 @@ export async function serve(config: Config, role: ProcessRole, loadService: Load
   process.exit();
 }
 
-export function roleOf(text: string): ProcessRole {
+export function parseRole(text: string): ProcessRole {
   const role = process_roles.find((candidate) => candidate === text);
   if (!role) throw new StartFailure(`--role must be one of ${process_roles.join(', ')}, not '${text}'.`);
   return role;

@@ -13,12 +13,18 @@ import { operators_endpoints } from './operators/endpoints.ts';
 import { overview_endpoints } from './overview/endpoints.ts';
 import { records_endpoints } from './records/endpoints.ts';
 import { requests_endpoints } from './requests/endpoints.ts';
-import { type FindClinic, sandboxEndpoints } from './sandbox/endpoints.ts';
+import { type FindSandboxEmr, sandboxEndpoints } from './sandbox/endpoints.ts';
 import { sign_in_endpoints } from './sign-in/endpoints.ts';
 import { webhooks_endpoints } from './webhooks/endpoints.ts';
 
 /** The dashboard's own API, by page. It is not part of the public API. */
-export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindClinic }): readonly Endpoint[] {
+export function dashboardEndpoints({
+  live,
+  findSandboxEmr,
+}: {
+  live: Live;
+  findSandboxEmr: FindSandboxEmr;
+}): readonly Endpoint[] {
   return [
     ...sign_in_endpoints,
     ...appEndpoints(live),
@@ -29,7 +35,7 @@ export function dashboardEndpoints({ live, clinic }: { live: Live; clinic: FindC
     ...webhooks_endpoints,
     ...records_endpoints,
     ...requests_endpoints,
-    ...sandboxEndpoints(clinic),
+    ...sandboxEndpoints(findSandboxEmr),
     ...audit_endpoints,
     // Settings
     ...clients_endpoints,

@@ -12,12 +12,12 @@ export const organization_params = Type.Object({ client_id: Type.String(), organ
 export const record_params = Type.Object({ ...organization_params.properties, id: Type.String() });
 
 /** The organization of a path. It must belong to the client of the path. */
-export async function openOrganization(
+export async function requireOrganization(
   ctx: Context,
   client: Client,
   { organization_id }: { organization_id: string },
 ): Promise<Scope> {
-  const found = await findOrganization(ctx, client.id, organization_id);
-  if (!found) throw apiError('record_not_found', { noun: 'Organization', id: organization_id });
-  return { client_id: client.id, organization_id: found.id };
+  const organization = await findOrganization(ctx, client.id, organization_id);
+  if (!organization) throw apiError('record_not_found', { noun: 'Organization', id: organization_id });
+  return { client_id: client.id, organization_id: organization.id };
 }

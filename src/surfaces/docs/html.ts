@@ -1,5 +1,5 @@
 import type { CodeSample, Schema } from '../../http/openapi/document.ts';
-import { alternativesOf } from '../../http/openapi/methods.ts';
+import { listAlternatives } from '../../http/openapi/methods.ts';
 import { text_max } from '../../model/fields.ts';
 
 /** HTML that is inserted without escaping. */
@@ -14,7 +14,7 @@ type Part = Html | string | number | false | undefined | readonly Part[];
 
 /** A template tag for HTML. Values are escaped unless they are `Html` themselves. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
-  return new Html(strings.map((string, index) => string + (index < parts.length ? textOf(parts[index]) : '')).join(''));
+  return new Html(strings.map((string, index) => string + (index < parts.length ? toText(parts[index]) : '')).join(''));
 }
 
 /** Renders text between backticks as code. */
@@ -27,10 +27,10 @@ export function breakable(name: string): Html {
   return html`${name.split(/(?<=[_.])|(?=\/)/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`;
 }
 
-function textOf(part: Part): string {
+function toText(part: Part): string {
   if (part === undefined || part === false) return '';
   if (part instanceof Html) return part.text;
-  if (typeof part === 'object') return part.map(textOf).join('');
+  if (typeof part === 'object') return part.map(toText).join('');
   const names: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
   return String(part).replace(/[&<>"']/g, (character) => names[character] ?? '');
 }
@@ -78,14 +78,14 @@ function code(title: string, text: string, language: string): Html {
 export type Field = { name: string; required: boolean; schema: Schema; description?: string | undefined };
 
 /** Lists the fields of an object, each followed by its nested fields: `address.city`, `shifts[].start`. */
-export function fieldsOf(schema: Schema, prefix = ''): Field[] {
+export function listFields(schema: Schema, prefix = ''): Field[] {
   const own = Object.entries(schema.properties ?? {});
   return own.flatMap(([name, field]) => {
     const path = `${prefix}${name}`;
     const { inner, suffix } = innerSchema(field);
     return [
       { name: path, required: schema.required?.includes(name) ?? false, schema: field },
-      ...fieldsOf(inner, `${path}${suffix}.`),
+      ...listFields(inner, `${path}${suffix}.`),
     ];
   });
 }
@@ -115,12 +115,12 @@ export function tableRow(cells: readonly Html[], header: number): Html {
 }
 
 function row({ name, required, schema, description }: Field, mark: 'required' | 'optional'): Html {
-  const limits = limitsOf(schema);
+  const limits = listLimits(schema);
   const marked = required === (mark === 'required');
   return tableRow(
     [
       html`<code>${breakable(name)}</code>${marked && html` <span class="${mark}">${mark}</span>`}`,
-      html`${typeOf(schema)}${limits.length > 0 && html`<span class="limits">${limits.join('; ')}</span>`}`,
+      html`${describeType(schema)}${limits.length > 0 && html`<span class="limits">${limits.join('; ')}</span>`}`,
       html`${prose(description ?? schema.description ?? '')}${valueList(schema)}`,
     ],
     0,
@@ -140,21 +140,21 @@ function innerSchema(schema: Schema): { inner: Schema; suffix: string } {
   return present.items ? { inner: innerSchema(present.items).inner, suffix: '[]' } : { inner: present, suffix: '' };
 }
 
-export function typeOf(schema: Schema): string {
-  const any = alternativesOf(schema);
-  if (any) return [...new Set(any.map(typeOf))].join(' or ');
+export function describeType(schema: Schema): string {
+  const any = listAlternatives(schema);
+  if (any) return [...new Set(any.map(describeType))].join(' or ');
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' or ');
   if (schema.contentMediaType) return 'file';
-  if (schema.type === 'array') return `array of ${schema.items ? typeOf(schema.items) : 'anything'}`;
+  if (schema.type === 'array') return `array of ${schema.items ? describeType(schema.items) : 'anything'}`;
   if (schema.format) return schema.format;
   return schema.type ?? 'anything';
 }
 
-function limitsOf(schema: Schema): string[] {
+function listLimits(schema: Schema): string[] {
   const inner = schema.anyOf?.find((branch) => branch.type !== 'null') ?? schema;
   return [
-    lengthOf(inner),
+    describeLength(inner),
     range(inner.minimum, inner.maximum, ''),
     range(inner.minItems, inner.maxItems, 'elements'),
     // A description explains the format better than a pattern.
@@ -164,7 +164,7 @@ function limitsOf(schema: Schema): string[] {
 }
 
 /** The limit of every text is in the overview. A minimum length of one is implied by `required`. */
-function lengthOf({ minLength, maxLength }: Schema): string {
+function describeLength({ minLength, maxLength }: Schema): string {
   const most = maxLength === text_max ? undefined : maxLength;
   return most === undefined && minLength === 1 ? '' : range(minLength, most, 'characters');
 }

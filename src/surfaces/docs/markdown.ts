@@ -13,7 +13,7 @@ export type TextSection = { id: string; title: string; text: string };
 
 /** Renders Markdown of this repository. HTML in it is not rendered: comments are dropped, the rest is escaped. */
 export function renderMarkdown(markdown: string): RenderedMarkdown {
-  const headings = headingsOf(new Marked().lexer(markdown));
+  const headings = listHeadings(new Marked().lexer(markdown));
   let next = 0;
   let in_table = false;
   const marked = new Marked({
@@ -72,7 +72,7 @@ function td(content: Html, title: string): Html {
 /** The text of a page by heading. */
 export function textSections(markdown: string): TextSection[] {
   const tokens = new Marked().lexer(markdown);
-  const headings = headingsOf(tokens);
+  const headings = listHeadings(tokens);
   const sections: TextSection[] = [];
   for (const token of tokens) {
     if (token.type === 'heading') {
@@ -99,14 +99,15 @@ function rewritePart(prose: string, file: string, to: 'pages' | 'markdown'): str
   return prose.replace(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (link, mark: string, text: string, target: string) => {
     if (/^(https?:|#|\/)/.test(target)) return link;
     const [path = '', anchor] = target.split('#');
-    const found = posix.normalize(posix.join(posix.dirname(file), path));
-    const address = addressOf(found, to);
-    if (address === undefined) return text.includes(posix.basename(found)) ? text : `${text} (\`${found}\`)`;
+    const linked_file = posix.normalize(posix.join(posix.dirname(file), path));
+    const address = findAddress(linked_file, to);
+    if (address === undefined)
+      return text.includes(posix.basename(linked_file)) ? text : `${text} (\`${linked_file}\`)`;
     return `${mark}[${text}](${address}${anchor === undefined ? '' : `#${anchor}`})`;
   });
 }
 
-function addressOf(file: string, to: 'pages' | 'markdown'): string | undefined {
+function findAddress(file: string, to: 'pages' | 'markdown'): string | undefined {
   if (file.startsWith('docs/images/')) return `/${file}`;
   if (file === 'docs/reference/openapi.json') return '/openapi.json';
   const page = pages.find(({ content }) => content !== 'overview' && 'file' in content && content.file === file);
@@ -114,7 +115,7 @@ function addressOf(file: string, to: 'pages' | 'markdown'): string | undefined {
 }
 
 /** Headings with the ids that GitHub derives, so that a link works there and here. */
-function headingsOf(tokens: Token[]): Heading[] {
+function listHeadings(tokens: Token[]): Heading[] {
   const used = new Map<string, number>();
   return tokens
     .filter((token): token is Tokens.Heading => token.type === 'heading')

@@ -2,29 +2,29 @@ import type { Document, Operation } from '../../http/openapi/document.ts';
 import { text_max } from '../../model/fields.ts';
 import {
   breakable,
+  describeType,
   type Field,
-  fieldsOf,
   fieldTable,
   type Html,
   html,
   jsonBlock,
+  listFields,
   prose,
   sampleTabs,
   table,
   tableRow,
-  typeOf,
 } from './html.ts';
 import { document, mark } from './layout.ts';
 import type { Heading } from './markdown.ts';
 import type { DocPage } from './navigation.ts';
 import {
   type Call,
-  errorsOf,
   eventAddress,
-  headersOf,
+  listErrors,
+  listHeaders,
+  listResources,
   type Resource,
   resourcePages,
-  resourcesOf,
   tryIt,
 } from './tryIt.ts';
 
@@ -95,7 +95,7 @@ Requests over a client’s rate limit get 429 with \`retry-after\`. Responses to
 
 ${resourcePages()
   .map(({ page, groups }) => {
-    const calls = resourcesOf(document, groups).flatMap((resource) => resource.calls);
+    const calls = listResources(document, groups).flatMap((resource) => resource.calls);
     const rows = calls.map(
       ({ method, path, operation }) =>
         `| \`${method.toUpperCase()}\` | \`${path}\` | [${operation.summary}](${page.path}#${operation.operationId}) |`,
@@ -143,19 +143,19 @@ ${Object.keys(components.securitySchemes).map(
 function operationMarkdown({ method, path, operation }: Call): string {
   const response = operation.responses['200']?.content?.['application/json'];
   const events = (operation['x-events'] ?? []).map((type) => `[\`${type}\`](${eventAddress(type)})`);
-  const headers = headersOf(operation).map((name) => `\`${name}\``);
+  const headers = listHeaders(operation).map((name) => `\`${name}\``);
   const parts = [
     `## ${operation.summary}`,
     `\`${method.toUpperCase()} ${path}\` (operation \`${operation.operationId}\`${operation['x-sandbox'] ? ', sandbox only' : ''})`,
     operation.description,
     headers.length > 0 && `Headers: ${headers.join(', ')}.`,
     fieldList('Parameters', parameterFields(operation), 'required'),
-    fieldList('Body', bodyFieldsOf(operation), 'required'),
+    fieldList('Body', listBodyFields(operation), 'required'),
     events.length > 0 && `The outcome is sent as one of these events: ${events.join(', ')}.`,
     ...operation['x-codeSamples'].map(({ lang, source }) => fenced(lang.toLowerCase(), source)),
     response && `Response:\n\n${fenced('json', JSON.stringify(response.example, null, 2))}`,
-    response && fieldList('Response fields', fieldsOf(response.schema), 'optional'),
-    `Errors: ${errorsOf(operation)
+    response && fieldList('Response fields', listFields(response.schema), 'optional'),
+    `Errors: ${listErrors(operation)
       .map(({ status, code }) => `${status} \`${code}\``)
       .join(', ')}.`,
   ];
@@ -166,7 +166,7 @@ function fieldList(title: string, fields: readonly Field[], mark: 'required' | '
   if (fields.length === 0) return false;
   const lines = fields.map(({ name, required, schema, description }) => {
     const marked = required === (mark === 'required') ? `, ${mark}` : '';
-    return `- \`${name}\` (${typeOf(schema)}${marked}): ${(description ?? schema.description ?? '').replaceAll('\n', ' ')}`;
+    return `- \`${name}\` (${describeType(schema)}${marked}): ${(description ?? schema.description ?? '').replaceAll('\n', ' ')}`;
   });
   return `${title}:\n\n${lines.join('\n')}`;
 }
@@ -179,7 +179,7 @@ function fenced(language: string, text: string): string {
 export function operationSection(call: Call): Html {
   const { operation } = call;
   const response = operation.responses['200']?.content?.['application/json'];
-  const body_fields = bodyFieldsOf(operation);
+  const body_fields = listBodyFields(operation);
   const parameters = parameterFields(operation);
   return html`<article class="operation" id="${operation.operationId}" aria-labelledby="${operation.operationId}.title">
 <h2 id="${operation.operationId}.title"><a class="anchor" href="#${operation.operationId}">${operation.summary}</a></h2>
@@ -191,7 +191,7 @@ ${operation.description?.split('\n\n').map((paragraph) => html`<p>${prose(paragr
 ${parameters.length > 0 && fieldTable('Parameters', parameters, 'required')}
 ${body_fields.length > 0 && fieldTable('Body', body_fields, 'required')}
 ${eventList(operation)}
-${response && html`<details><summary>Response fields</summary>${fieldTable('Response', fieldsOf(response.schema), 'optional')}</details>`}
+${response && html`<details><summary>Response fields</summary>${fieldTable('Response', listFields(response.schema), 'optional')}</details>`}
 <details><summary>Errors</summary>${errorList(operation)}</details>
 </div><div class="shown">
 ${sampleTabs(`${operation.operationId}.sample`, operation['x-codeSamples'])}
@@ -204,9 +204,9 @@ export function method(name: string): Html {
   return html`<span class="method ${name.toLowerCase()}">${name.toUpperCase()}</span>`;
 }
 
-export function bodyFieldsOf(operation: Operation): Field[] {
+export function listBodyFields(operation: Operation): Field[] {
   const [content] = Object.values(operation.requestBody?.content ?? {});
-  return content ? fieldsOf(content.schema) : [];
+  return content ? listFields(content.schema) : [];
 }
 
 /** The parameters in path and query. Headers are described once, in the overview. */
@@ -220,7 +220,7 @@ export function parameterFields(operation: Operation): Field[] {
 }
 
 function authentication(operation: Operation): Html {
-  const names = headersOf(operation);
+  const names = listHeaders(operation);
   if (names.length === 0) return html`No authentication.`;
   const repeatable = operation.parameters.some((each) => each.name === 'Idempotency-Key');
   return html`Headers: ${names.map((name, index) => html`${index > 0 && ', '}<code>${name}</code>`)}${
@@ -237,7 +237,7 @@ function eventList(operation: Operation): Html | false {
 }
 
 function errorList(operation: Operation): Html {
-  const errors = errorsOf(operation);
+  const errors = listErrors(operation);
   const rows = errors.map(({ status, code, body }) =>
     tableRow([html`${status}`, html`<code>${breakable(code)}</code>`, html`${body.message}`], 1),
   );

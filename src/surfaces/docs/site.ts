@@ -20,7 +20,7 @@ import { isOwnPage, layout, notFoundPage, type PageContent } from './layout.ts';
 import { renderMarkdown, rewriteLinks, textSections } from './markdown.ts';
 import { type DocPage, pages as doc_pages, markdownPath, sections } from './navigation.ts';
 import { homePage, overviewMarkdown, resourceHeadings, resourceHtml, resourceMarkdown } from './resourcePage.ts';
-import { type Resource, resourcesOf } from './tryIt.ts';
+import { listResources, type Resource } from './tryIt.ts';
 
 /** Values for the "Try it" forms in sandbox mode: credentials, and the values that `found_in` of endpoints refers to. */
 export type TryItValues = Record<'client_id' | 'client_secret' | 'access_token', string> & Record<string, unknown>;
@@ -31,14 +31,14 @@ export function serveDocs(
   document: () => Document,
   tryItValues: (() => Promise<TryItValues | undefined>) | undefined,
 ): void {
-  let opened: Site | undefined;
+  let created: Site | undefined;
   const site = () => {
-    opened ??= openSite(document(), tryItValues !== undefined);
-    return opened;
+    created ??= createSite(document(), tryItValues !== undefined);
+    return created;
   };
-  const textOf = cacheTexts();
+  const cacheText = cacheTexts();
   const serve = (path: string, make: () => string, send: SendText) =>
-    pages.get(path, async (_request, reply) => send(reply, await textOf(path, make)));
+    pages.get(path, async (_request, reply) => send(reply, await cacheText(path, make)));
   serve('/', homePage, sendAsPage);
   for (const page of doc_pages) {
     serve(page.path, () => site().html(page), sendAsPage);
@@ -49,7 +49,7 @@ export function serveDocs(
   for (const path of ['/docs/', '/docs/quickstart'])
     pages.get(path, async (_request, reply) => reply.redirect('/docs'));
   pages.get('/favicon.ico', async (_request, reply) => reply.redirect('/docs/icon.svg'));
-  pages.register(async (below) => serveBelow(below, () => textOf('not found', () => site().notFound())), {
+  pages.register(async (below) => serveBelow(below, () => cacheText('not found', () => site().notFound())), {
     prefix: '/docs',
   });
   if (!tryItValues) return;
@@ -113,29 +113,29 @@ export type Site = {
 export type SearchEntry = { title: string; page: string; section: string; url: string; text: string };
 
 /** Derives the pages from the OpenAPI document of this installation and from files of the repository. */
-export function openSite(described: Document, sandbox: boolean): Site {
+export function createSite(described: Document, sandbox: boolean): Site {
   const document = dereference(described);
   return {
-    html: (page) => layout(contentOf(document, page), sandbox),
+    html: (page) => layout(composeContent(document, page), sandbox),
     notFound: () => notFoundPage(sandbox),
-    markdown: (page) => markdownOf(document, page, 'markdown'),
+    markdown: (page) => composeMarkdown(document, page, 'markdown'),
     searchIndex: () =>
-      sections.flatMap(({ title, pages }) => pages.flatMap((page) => entriesOf(document, page, title))),
+      sections.flatMap(({ title, pages }) => pages.flatMap((page) => listEntries(document, page, title))),
     llmsText: () => llmsText(document),
   };
 }
 
-function contentOf(document: Document, page: DocPage): PageContent {
+function composeContent(document: Document, page: DocPage): PageContent {
   const resources = resourcesOn(document, page);
   if (resources) {
     const main = resourceHtml(document, page, resources);
     return { page, main, headings: resourceHeadings(resources), wide: true };
   }
-  const { html: text, headings } = renderMarkdown(markdownOf(document, page, 'pages'));
+  const { html: text, headings } = renderMarkdown(composeMarkdown(document, page, 'pages'));
   return { page, main: html`<div class="prose">${text}</div>`, headings, wide: false };
 }
 
-function markdownOf(document: Document, page: DocPage, links: 'pages' | 'markdown'): string {
+function composeMarkdown(document: Document, page: DocPage, links: 'pages' | 'markdown'): string {
   const resources = resourcesOn(document, page);
   if (resources) return resourceMarkdown(page, resources);
   if (page.content === 'overview' || 'groups' in page.content) return overviewMarkdown(document);
@@ -145,10 +145,10 @@ function markdownOf(document: Document, page: DocPage, links: 'pages' | 'markdow
 
 /** Undefined if the page does not list operations. */
 function resourcesOn(document: Document, { content }: DocPage): Resource[] | undefined {
-  return content !== 'overview' && 'groups' in content ? resourcesOf(document, content.groups) : undefined;
+  return content !== 'overview' && 'groups' in content ? listResources(document, content.groups) : undefined;
 }
 
-function entriesOf(document: Document, page: DocPage, section: string): SearchEntry[] {
+function listEntries(document: Document, page: DocPage, section: string): SearchEntry[] {
   const resources = resourcesOn(document, page);
   const place = { page: page.title, section };
   if (resources) {
@@ -163,7 +163,7 @@ function entriesOf(document: Document, page: DocPage, section: string): SearchEn
       })),
     ];
   }
-  return textSections(markdownOf(document, page, 'pages')).map(({ id, title, text }) => ({
+  return textSections(composeMarkdown(document, page, 'pages')).map(({ id, title, text }) => ({
     ...place,
     title: id === '' ? page.title : title,
     url: id === '' ? page.path : `${page.path}#${id}`,

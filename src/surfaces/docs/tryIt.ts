@@ -10,7 +10,7 @@ export function tryIt(call: Call): Html {
   const form = media_type === 'multipart/form-data';
   return html`<details class="try" hidden><summary>Try it</summary>
 <form autocomplete="off" data-method="${method.toUpperCase()}" data-path="${path}"
- data-headers="${headersOf(operation).join(' ')}"
+ data-headers="${listHeaders(operation).join(' ')}"
  data-found="${JSON.stringify(operation['x-found-in'] ?? {})}" data-events="${(operation['x-events'] ?? []).join(' ')}"
  data-confirm="${confirmation(call)}">
 ${inputs(call, 'path', 'Path parameters')}${inputs(call, 'query', 'Query parameters')}${inputs(call, 'header', 'Headers')}
@@ -30,8 +30,8 @@ function inputs({ operation }: Call, place: Parameter['in'], legend: string): Ht
   // Optional parameters without an example are collapsed.
   const [first, more] = [parameters.filter(isShown), parameters.filter((each) => !isShown(each))];
   const field = (each: Parameter) => {
-    const found = operation['x-found-in']?.[each.name] !== undefined;
-    const value = found || each.in === 'header' ? '' : String(each.example ?? '');
+    const is_looked_up = operation['x-found-in']?.[each.name] !== undefined;
+    const value = is_looked_up || each.in === 'header' ? '' : String(each.example ?? '');
     return input({ ...each, id: `${operation.operationId}.${each.name}`, value });
   };
   return html`<fieldset><legend>${legend}</legend>${first.map(field)}
@@ -87,7 +87,7 @@ export type Call = { method: string; path: string; operation: Operation };
 export type Resource = { name: string; description: string; calls: Call[] };
 
 /** The groups of a page with their operations, as far as this installation has them. */
-export function resourcesOf(document: Document, groups: readonly Group[]): Resource[] {
+export function listResources(document: Document, groups: readonly Group[]): Resource[] {
   const calls: Call[] = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method, path, operation })),
   );
@@ -108,7 +108,7 @@ export function resourcePages(): { page: DocPage; groups: readonly Group[] }[] {
 }
 
 /** The names of the headers that an operation needs. */
-export function headersOf({ security }: Operation): string[] {
+export function listHeaders({ security }: Operation): string[] {
   return Object.keys(security[0] ?? {});
 }
 
@@ -118,7 +118,7 @@ export function eventAddress(type: string): string {
 }
 
 /** The errors of an operation with an example body. */
-export function errorsOf({ responses }: Operation): { status: string; code: string; body: { message: string } }[] {
+export function listErrors({ responses }: Operation): { status: string; code: string; body: { message: string } }[] {
   return Object.entries(responses)
     .filter(([status]) => status !== '200')
     .flatMap(([status, { content }]) =>

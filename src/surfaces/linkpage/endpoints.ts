@@ -111,8 +111,8 @@ export const link_endpoints: readonly Endpoint[] = [
     errors: ['consent_outdated'],
     handle: async ({ ctx, client, link, body, auditSubject, recordInTransaction }) => {
       await ctx.db.tenant(client.id, async (tx) => {
-        const given = { language: body.language, shown_text: body.text };
-        const terms = await giveConsent(tx, link.token, body.terms_id, given);
+        const shown = { language: body.language, shown_text: body.text };
+        const terms = await giveConsent(tx, link.token, body.terms_id, shown);
         if (!terms) throw apiError('consent_outdated');
         const text_sha256 = createHash('sha256').update(body.text).digest('hex');
         auditSubject({ detail: { ...terms, language: body.language, text_sha256, version } });

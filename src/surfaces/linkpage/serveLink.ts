@@ -19,7 +19,7 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
     return sendLinkPage(reply, link, {
       mode: 'frame',
       // A page that only says that the link does not exist may be framed by anyone.
-      origins: link ? await framersOf(ctx, link) : ['*'],
+      origins: link ? await listFramers(ctx, link) : ['*'],
       files: '../',
     });
   });
@@ -40,7 +40,7 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
   );
 }
 
-async function framersOf(ctx: Context, { purpose }: KnownLink): Promise<string[]> {
+async function listFramers(ctx: Context, { purpose }: KnownLink): Promise<string[]> {
   const client = await findClient(ctx, purpose.client_id);
   return framingOrigins(client?.frame_origins ?? [], ctx.config.sandbox);
 }

@@ -195,7 +195,7 @@ export function parseSandbox(text: string): Sandbox | undefined {
 }
 
 /** The pages that `chartwire open` knows, by name. */
-export function pagesOf(base_url: string, sandbox: Sandbox | undefined): Map<string, string> {
+export function listPages(base_url: string, sandbox: Sandbox | undefined): Map<string, string> {
   const own = base_url.replace(/\/+$/, '');
   const pages = new Map([
     ['dashboard', `${own}/dashboard`],

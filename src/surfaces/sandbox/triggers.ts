@@ -13,7 +13,7 @@ export type TriggeredEvent = { id: string; type: string; job_id?: string | numbe
 
 /** Makes a real event happen in the sandbox, by a request of the API and, where needed, a fault in the EMR. */
 export async function triggerEvent(sandbox: Sandbox, type: EventType, observe: Observe): Promise<TriggeredEvent> {
-  const event = await runTrigger(openScene(sandbox, observe), events[type].trigger);
+  const event = await runTrigger(createScene(sandbox, observe), events[type].trigger);
   if (event.type === type) return event;
   throw new StartFailure(`The sandbox sent the event ${event.type} instead of ${type}.`);
 }
@@ -29,7 +29,7 @@ type Scene = {
   control: <T>(method: string, path: string, body?: unknown) => Promise<T>;
 };
 
-function openScene(sandbox: Sandbox, observe: Observe): Scene {
+function createScene(sandbox: Sandbox, observe: Observe): Scene {
   const { base_url: baseUrl, client_id: clientId, client_secret: clientSecret, access_token: accessToken } = sandbox;
   return {
     sandbox,
@@ -183,8 +183,8 @@ async function expireLink(scene: Scene): Promise<TriggeredEvent> {
   });
   try {
     return await until(async () => {
-      const found = await newest();
-      return found?.id === before?.id ? undefined : found;
+      const event = await newest();
+      return event?.id === before?.id ? undefined : event;
     });
   } finally {
     await linkAccount(scene, { user_id: sandbox.user_id, staff: 0, access_token: sandbox.access_token });
@@ -214,8 +214,8 @@ const poll_ms = 200;
 async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   const deadline = Date.now() + wait_ms;
   while (Date.now() < deadline) {
-    const found = await look();
-    if (found !== undefined) return found;
+    const result = await look();
+    if (result !== undefined) return result;
     await pause(poll_ms);
   }
   throw new StartFailure(`The event did not happen within ${wait_ms / 1000} seconds. Is a worker running?`);

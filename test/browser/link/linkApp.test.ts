@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accessibilityViolations } from '../../harness/browser.ts';
 import { appFor } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openOperator } from '../../harness/operator.ts';
+import { signInOperator } from '../../harness/operator.ts';
 import { agree, endings, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;
@@ -18,7 +18,7 @@ afterAll(async () => {
 const square = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32"><rect width="32" height="32" fill="teal"/></svg>').toString('base64')}`;
 
 async function configureApp(name: string, credentials: Record<string, string>): Promise<string> {
-  const operator = await openOperator(fixture.product);
+  const operator = await signInOperator(fixture.product);
   const body = appFor(server.url, credentials, { name, logo: square });
   const { status, body: added } = await operator.post('clients/{client}/emr-apps', body);
   expect(status, JSON.stringify(added)).toBe(200);

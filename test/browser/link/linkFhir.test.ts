@@ -6,7 +6,7 @@ import { accessibilityViolations } from '../../harness/browser.ts';
 import { appFor, redirectUri } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import type { LinkWindow } from '../../harness/linkHost.ts';
-import { openOperator } from '../../harness/operator.ts';
+import { signInOperator } from '../../harness/operator.ts';
 import { expectAccessible, signIn } from '../dashboardFixture.ts';
 import { agree, endings, focused, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
@@ -234,7 +234,7 @@ describe('a server that deviates from the standards', () => {
 
   test('is linked by key, after the key set of its EMR app was registered', async () => {
     deviate();
-    const operator = await openOperator(fixture.product);
+    const operator = await signInOperator(fixture.product);
     const credentials = { way: 'backend_services', client_id: 'by-key' };
     const { id } = (await operator.post('clients/{client}/emr-apps', appFor(server.url, credentials))).body;
     onTestFinished(async () => void (await fixture.product.owner`DELETE FROM emr_apps WHERE id = ${id}`));

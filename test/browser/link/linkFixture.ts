@@ -83,8 +83,8 @@ export async function focused(frame: Frame, name: string): Promise<void> {
 /** Waits for the first step, and continues by keyboard if it is the consent. */
 export async function agree(frame: Frame): Promise<void> {
   await frame.waitForSelector('.step h1');
-  const asked = frame.locator('.consent + form button[type="submit"]');
-  if ((await asked.count()) > 0) await asked.press('Enter');
+  const button = frame.locator('.consent + form button[type="submit"]');
+  if ((await button.count()) > 0) await button.press('Enter');
 }
 
 /** Waits for an error message. */

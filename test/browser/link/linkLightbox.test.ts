@@ -211,16 +211,16 @@ describe('opening Link twice', () => {
 
   test('throws if an option is missing', async () => {
     const window = await fixture.open();
-    const errorOf = (settings: string) =>
+    const readError = (settings: string) =>
       window.page.evaluate(
         `(() => { try { CobaltLink.init(${settings}); } catch (error) { return error.message; } })()`,
       );
-    expect(await errorOf('')).toMatch(/token/);
-    expect(await errorOf('{ onSuccess() {} }')).toMatch(/token/);
-    expect(await errorOf('{ token: "lt_x" }')).toMatch(/onSuccess/);
+    expect(await readError('')).toMatch(/token/);
+    expect(await readError('{ onSuccess() {} }')).toMatch(/token/);
+    expect(await readError('{ token: "lt_x" }')).toMatch(/onSuccess/);
     // As on a page without https.
     await window.page.evaluate(`Object.defineProperty(crypto, 'subtle', { value: undefined })`);
-    expect(await errorOf('{ token: "lt_x", onSuccess() {} }')).toMatch(/https/);
+    expect(await readError('{ token: "lt_x", onSuccess() {} }')).toMatch(/https/);
     await expect.poll(() => window.page.locator('dialog').count()).toBe(0);
     await window.page.context().close();
   });

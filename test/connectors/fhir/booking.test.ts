@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir as connector } from '../../../src/emr/fhir/fhir.ts';
 import { collect } from '../../../src/emr/operations/operation.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
-import { type Charts, openCharts, performWrite } from './charts.ts';
+import { awaitFailure, createEndpoint } from '../larkspur/fixture.ts';
+import { type Charts, linkCharts, performWrite } from './charts.ts';
 import { bySecret } from './fixture.ts';
 import { booking } from './inputs.ts';
 
@@ -12,7 +12,7 @@ let server: FhirServer;
 let charts: Charts;
 beforeAll(async () => {
   server = await startFhirServer({ data: 'small' });
-  charts = await openCharts(server);
+  charts = await linkCharts(server);
 });
 afterEach(() => server.reset());
 afterAll(() => server.close());
@@ -108,7 +108,7 @@ describe('an appointment', () => {
 
   test('is booked even if the server does not let us change slots', async () => {
     server.faults.withheld = { Slot: ['update'] };
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     const date = newDay();
     const [id] = await addSlots(date, [['10:00', '10:30']]);
     const { ehr_id } = await emr.createAppointment.send(at(date, '10:00'), newMarker());
@@ -128,7 +128,7 @@ describe.each([
     server.faults.foreign_identifiers = foreign_identifiers;
     const date = newDay();
     const [id] = await addSlots(date, [['10:00', '10:30']]);
-    const accounts = await Promise.all([1, 2, 3].map(() => openCharts(server)));
+    const accounts = await Promise.all([1, 2, 3].map(() => linkCharts(server)));
     const outcomes = await Promise.allSettled(
       accounts.map(({ emr }) =>
         emr.createAppointment.send(at(date, '10:00', { prevent_double_booking: true }), newMarker()),
@@ -150,12 +150,14 @@ test('the loser of two overlapping bookings of several slots frees what it claim
     ['10:30', '11:00'],
     ['11:00', '11:30'],
   ]);
-  const other = await openCharts(server);
+  const other = await linkCharts(server);
   // The other one is booked between the creation of this one and the claim of its first slot.
   charts.before('PUT', async () => {
     await other.emr.createAppointment.send(at(date, '10:30', { minutes: 60 }), newMarker());
   });
-  const failure = await failureOf(charts.emr.createAppointment.send(at(date, '10:00', { minutes: 60 }), newMarker()));
+  const failure = await awaitFailure(
+    charts.emr.createAppointment.send(at(date, '10:00', { minutes: 60 }), newMarker()),
+  );
   expect(failure).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'appointment' } });
   expect(await active(date)).toMatchObject([
     { slot: [{ reference: `Slot/${ids[1]}` }, { reference: `Slot/${ids[2]}` }] },
@@ -190,7 +192,7 @@ test('a booking that is interrupted anywhere leaves one appointment and its slot
 describe('a server that books by slot', () => {
   test('is found out by its first refusal, and then gets the short form at once', async () => {
     server.faults.slots_kept_by = 'bound';
-    const opened = await openCharts(server);
+    const opened = await linkCharts(server);
     const date = newDay();
     await addSlots(date, [
       ['10:00', '10:30'],
@@ -205,26 +207,26 @@ describe('a server that books by slot', () => {
     await opened.emr.createAppointment.send(at(date, '10:30'), newMarker());
     expect(creates().length - before).toBe(3);
     const access = { credentials: bySecret(server), grant: opened.grant(), saveGrant: async () => {} };
-    const refreshed = await connector.refreshCapabilities?.(openEndpoint(server.url), access);
+    const refreshed = await connector.refreshCapabilities?.(createEndpoint(server.url), access);
     expect(refreshed?.capabilities).toContain('createAppointment');
     expect(refreshed?.capabilities).not.toContain('createAppointment.secondary_provider');
   });
 
   test('refuses times without a slot, and a second provider, before anything is sent', async () => {
     server.faults.slots_kept_by = 'bound';
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     const date = newDay();
     await addSlots(date, [['10:00', '10:30']]);
     await emr.createAppointment.send(at(date, '10:00'), newMarker());
     const before = server.writes().length;
-    const outside = await failureOf(emr.createAppointment.send(at(date, '15:00'), newMarker()));
+    const outside = await awaitFailure(emr.createAppointment.send(at(date, '15:00'), newMarker()));
     expect(outside).toMatchObject({
       code: 'slot_taken',
       message: 'The EMR has no free slot at this time.',
       details: { conflict_type: 'block' },
     });
     const two = at(date, '10:00', { secondary_provider_ehr_id: 'prac-2' });
-    expect(await failureOf(emr.createAppointment.send(two, newMarker()))).toMatchObject({
+    expect(await awaitFailure(emr.createAppointment.send(two, newMarker()))).toMatchObject({
       message: "Field 'secondary_provider' is not supported by this EMR.",
     });
     expect(server.writes().length).toBe(before);
@@ -235,13 +237,13 @@ describe('a server that books by slot', () => {
     ['a shorter slot', '10:00', 60, 'The EMR books one slot at a time, and the free one at this time is shorter.'],
   ])('refuses a time with %s as taken, also while it is not known yet', async (_what, time, minutes, details) => {
     server.faults.slots_kept_by = 'bound';
-    const { emr, grant } = await openCharts(server);
+    const { emr, grant } = await linkCharts(server);
     const date = newDay();
     await addSlots(date, [
       ['10:00', '10:30'],
       ['10:30', '11:00'],
     ]);
-    const failure = await failureOf(emr.createAppointment.send(at(date, time, { minutes }), newMarker()));
+    const failure = await awaitFailure(emr.createAppointment.send(at(date, time, { minutes }), newMarker()));
     expect(failure).toMatchObject({
       kind: 'refused',
       code: 'slot_taken',
@@ -256,14 +258,14 @@ describe('a server that books by slot', () => {
   test('keeps the reason of a rejection if the provider has no schedule', async () => {
     server.faults.slots_kept_by = 'bound';
     server.faults.hidden = ['Schedule'];
-    const { emr } = await openCharts(server);
-    const failure = await failureOf(emr.createAppointment.send(at(newDay(), '15:00'), newMarker()));
+    const { emr } = await linkCharts(server);
+    const failure = await awaitFailure(emr.createAppointment.send(at(newDay(), '15:00'), newMarker()));
     expect(failure.code).toBe('emr_validation');
   });
 
   test('returns its appointments with the provider and location of their slot', async () => {
     server.faults.slots_kept_by = 'bound';
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     const date = newDay();
     await addSlots(date, [['10:00', '10:30']]);
     await server.storeUnchecked({
@@ -297,21 +299,21 @@ describe('a server that books by slot', () => {
 
   test('refuses a booked slot as an appointment of the provider', async () => {
     server.faults.slots_kept_by = 'bound';
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     const date = newDay();
     await addSlots(date, [['10:00', '10:30']]);
     const send = () => emr.createAppointment.send(at(date, '10:00', { prevent_double_booking: true }), newMarker());
     await send();
-    expect(await failureOf(send())).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'appointment' } });
+    expect(await awaitFailure(send())).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'appointment' } });
   });
 
   test('keeps returning appointments to accounts that may not read slots', async () => {
     server.faults.slots_kept_by = 'bound';
     const date = newDay();
     await addSlots(date, [['10:00', '10:30']]);
-    const { ehr_id } = await (await openCharts(server)).emr.createAppointment.send(at(date, '10:00'), newMarker());
+    const { ehr_id } = await (await linkCharts(server)).emr.createAppointment.send(at(date, '10:00'), newMarker());
     server.faults.forbidden = ['Slot'];
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     expect(await emr.getAppointment(ehr_id)).toMatchObject({ ehr_id, provider_ehr_id: '' });
   });
 });
@@ -327,7 +329,7 @@ describe('with prevent_double_booking', () => {
     );
     if (role) await server.storeUnchecked({ ...role, healthcareService: [{ reference: 'HealthcareService/svc-1' }] });
     await server.storeUnchecked({ resourceType: 'Schedule', id: `of-${what}`, actor: [{ reference: actor }] });
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     const date = newDay();
     await addSlots(date, [['10:00', '11:00']], {
       schedule: { reference: `Schedule/of-${what}` },
@@ -335,7 +337,7 @@ describe('with prevent_double_booking', () => {
     });
     const send = (time: string) =>
       emr.createAppointment.send(at(date, time, { prevent_double_booking: true }), newMarker());
-    expect(await failureOf(send('10:30'))).toMatchObject({
+    expect(await awaitFailure(send('10:30'))).toMatchObject({
       code: 'slot_taken',
       details: { conflict_type: 'block', conflict_details: `The ${what} is closed or fully booked at this time.` },
     });

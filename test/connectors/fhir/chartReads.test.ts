@@ -7,16 +7,16 @@ import { createChanges, incrementalList } from '../../../src/emr/fhir/lists.ts';
 import { supportedCapabilities } from '../../../src/emr/fhir/operations.ts';
 import { nameForms } from '../../../src/emr/fhir/patients/patients.ts';
 import { toCapabilities } from '../../../src/emr/fhir/transport/capabilities.ts';
-import { openClient } from '../../../src/emr/fhir/transport/client.ts';
+import { createClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { collect, failureOf, openEndpoint } from '../larkspur/fixture.ts';
-import { type Charts, openCharts, timezone } from './charts.ts';
+import { awaitFailure, collect, createEndpoint } from '../larkspur/fixture.ts';
+import { type Charts, linkCharts, timezone } from './charts.ts';
 
 let server: FhirServer;
 let charts: Charts;
 beforeAll(async () => {
   server = await startFhirServer({ data: 'small' });
-  charts = await openCharts(server);
+  charts = await linkCharts(server);
 });
 afterEach(() => server.reset());
 afterAll(() => server.close());
@@ -27,36 +27,36 @@ describe('a patient', () => {
     async (value) => {
       const telecom: fhir.ContactPoint[] = [{ system: 'phone', value }];
       await server.storeUnchecked({ resourceType: 'Patient', id: 'caller', name: [{ family: 'Callerson' }], telecom });
-      const found = await charts.emr.searchPatients({ phone: '518-555-0166' });
-      expect(found.map(({ ehr_id, phone }) => [ehr_id, phone])).toStrictEqual([['caller', '518-555-0166']]);
+      const matches = await charts.emr.searchPatients({ phone: '518-555-0166' });
+      expect(matches.map(({ ehr_id, phone }) => [ehr_id, phone])).toStrictEqual([['caller', '518-555-0166']]);
     },
   );
 
   test('is found by date of birth on a server where a plain date matches nothing', async () => {
     server.faults.day_matches_nothing = true;
-    const found = await charts.emr.searchPatients({ dob: '1981-04-12' });
-    expect(found.map(({ ehr_id }) => ehr_id)).toStrictEqual(['pat-1']);
+    const matches = await charts.emr.searchPatients({ dob: '1981-04-12' });
+    expect(matches.map(({ ehr_id }) => ehr_id)).toStrictEqual(['pat-1']);
   });
 
   test('is found by both names, ignoring case and accents, and must match all criteria', async () => {
     const name = [{ family: 'Müllér', given: ['Zoë'] }];
     await server.storeUnchecked({ resourceType: 'Patient', id: 'accented', name, birthDate: '1970-01-01' });
-    const found = async (search: object) => (await charts.emr.searchPatients(search)).map(({ ehr_id }) => ehr_id);
-    expect(await found({ first_name: 'zoë', last_name: 'MÜLLÉR' })).toStrictEqual(['accented']);
-    expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-01' })).toStrictEqual(['accented']);
-    expect(await found({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-02' })).toStrictEqual([]);
+    const search = async (search: object) => (await charts.emr.searchPatients(search)).map(({ ehr_id }) => ehr_id);
+    expect(await search({ first_name: 'zoë', last_name: 'MÜLLÉR' })).toStrictEqual(['accented']);
+    expect(await search({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-01' })).toStrictEqual(['accented']);
+    expect(await search({ first_name: 'zoë', last_name: 'müllér', dob: '1970-01-02' })).toStrictEqual([]);
   });
 
   test('is found by whole names only, not by the beginning of a name', async () => {
     const name = [{ family: 'Prefixman', given: ['Jo Ann', 'Lee'] }];
     await server.storeUnchecked({ resourceType: 'Patient', id: 'begins-alike', name });
-    const found = async (search: object) => (await charts.emr.searchPatients(search)).map(({ ehr_id }) => ehr_id);
-    expect(await found({ first_name: 'Jo', last_name: 'Prefixman' })).toStrictEqual([]);
-    expect(await found({ first_name: 'Jo Ann', last_name: 'Prefix' })).toStrictEqual([]);
-    expect(await found({ first_name: 'jo ann', last_name: 'PREFIXMAN' })).toStrictEqual(['begins-alike']);
-    expect(await found({ first_name: 'Jo Ann Lee', last_name: 'Prefixman' })).toStrictEqual(['begins-alike']);
+    const search = async (search: object) => (await charts.emr.searchPatients(search)).map(({ ehr_id }) => ehr_id);
+    expect(await search({ first_name: 'Jo', last_name: 'Prefixman' })).toStrictEqual([]);
+    expect(await search({ first_name: 'Jo Ann', last_name: 'Prefix' })).toStrictEqual([]);
+    expect(await search({ first_name: 'jo ann', last_name: 'PREFIXMAN' })).toStrictEqual(['begins-alike']);
+    expect(await search({ first_name: 'Jo Ann Lee', last_name: 'Prefixman' })).toStrictEqual(['begins-alike']);
     // The last of several given names is a middle name.
-    expect(await found({ first_name: 'Lee', last_name: 'Prefixman' })).toStrictEqual([]);
+    expect(await search({ first_name: 'Lee', last_name: 'Prefixman' })).toStrictEqual([]);
   });
 
   test('is searched by a name in every usual spelling of its apostrophes and hyphens', () => {
@@ -78,10 +78,10 @@ describe('a patient', () => {
     const identifier: fhir.Identifier[] = [{ type: { coding: [{ code: 'MR' }] }, value: 'TWICE-1' }];
     await server.storeUnchecked({ resourceType: 'Patient', id: 'twin-1', identifier });
     await server.storeUnchecked({ resourceType: 'Patient', id: 'twin-2', identifier });
-    expect(await failureOf(charts.emr.findPatient('TWICE-1'))).toMatchObject({ code: 'patient_ambiguous' });
+    expect(await awaitFailure(charts.emr.findPatient('TWICE-1'))).toMatchObject({ code: 'patient_ambiguous' });
     // An MRN may be the id of a patient without one.
     await server.storeUnchecked({ resourceType: 'Patient', id: 'MB100001' });
-    expect(await failureOf(charts.emr.findPatient('MB100001'))).toMatchObject({ kind: 'refused' });
+    expect(await awaitFailure(charts.emr.findPatient('MB100001'))).toMatchObject({ kind: 'refused' });
     await server.remove('Patient', 'MB100001');
   });
 });
@@ -98,7 +98,7 @@ test('a list omits related records that the server does not support', async () =
     Encounter: 'all',
     Medication: 'all',
   };
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   expect(emr).not.toHaveProperty('listScheduleBlocks');
   expect(emr).not.toHaveProperty('listPatientInsurances');
   const patients = await collect(emr.listPatients());
@@ -129,8 +129,8 @@ test('a patient’s pharmacies are those of the prescriptions', async () => {
     medicationCodeableConcept: { text: 'lisinopril' },
     dispenseRequest: { performer: { reference: 'Organization/pharm-2' } },
   });
-  const found = await charts.emr.listPatientPharmacies('pat-3');
-  expect(found).toMatchObject([{ ehr_id: 'pharm-2', is_primary: '0', name: 'Exampleton Drug 2' }]);
+  const pharmacies = await charts.emr.listPatientPharmacies('pat-3');
+  expect(pharmacies).toMatchObject([{ ehr_id: 'pharm-2', is_primary: '0', name: 'Exampleton Drug 2' }]);
 });
 
 test('an operation is not supported if the server does not declare its interactions or parameters', () => {
@@ -193,12 +193,18 @@ describe('an incremental list', () => {
     http.listen(0, '127.0.0.1');
     await once(http, 'listening');
     const params = ['_lastUpdated', '_id'];
-    const known = { interactions: ['search-type'], params, includes: [], conditional_create: false, versioned: true };
-    const facts = JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: known } });
+    const facts_of_type = {
+      interactions: ['search-type'],
+      params,
+      includes: [],
+      conditional_create: false,
+      versioned: true,
+    };
+    const facts = JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: facts_of_type } });
     const grant = { access_token: 'token', server: facts };
-    const endpoint = openEndpoint(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+    const endpoint = createEndpoint(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
     const credentials = { way: 'bearer_token', bearer_token: 'token' };
-    const client = openClient(endpoint, { credentials, grant, saveGrant: async () => {} });
+    const client = createClient(endpoint, { credentials, grant, saveGrant: async () => {} });
     return { emr: { client, timezone, changes: createChanges(client) }, searches };
   };
   const at = (id: string, second: number): fhir.Patient => {

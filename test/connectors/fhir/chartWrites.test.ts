@@ -5,15 +5,15 @@ import type { EmrWrite, Saved } from '../../../src/emr/operations/operation.ts';
 import type { Operations } from '../../../src/emr/operations/operations.ts';
 import type { NewPatient } from '../../../src/emr/operations/patients.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf } from '../larkspur/fixture.ts';
-import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';
+import { awaitFailure } from '../larkspur/fixture.ts';
+import { type Charts, linkCharts, markedBy, performWrite } from './charts.ts';
 import { booking, document, empty_patient, guarantor, insurance } from './inputs.ts';
 
 let server: FhirServer;
 let charts: Charts;
 beforeAll(async () => {
   server = await startFhirServer({ data: 'small' });
-  charts = await openCharts(server);
+  charts = await linkCharts(server);
 });
 afterEach(() => server.reset());
 afterAll(() => server.close());
@@ -98,7 +98,7 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
     ['without conditional create', false],
   ])('is created once on a server %s, whichever request or response is lost', async (_server, conditional_create) => {
     server.faults.conditional_create = conditional_create;
-    charts = await openCharts(server);
+    charts = await linkCharts(server);
     // The first one also looks whether the server keeps markers.
     await performWrite(write(charts.emr), input as never, newMarker());
     charts.requests();
@@ -112,8 +112,8 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
         const created = await performWrite(write(charts.emr), input as never, marker);
         expect(created).toMatchObject({ ehr_id: expect.any(String) });
         for (const [type, number] of Object.entries(makes)) {
-          const found = await markedBy(server, type as 'Patient', marker);
-          expect(found.length, `${type}, request ${n} lost ${when}`).toBe(number);
+          const marked = await markedBy(server, type as 'Patient', marker);
+          expect(marked.length, `${type}, request ${n} lost ${when}`).toBe(number);
         }
       }
     }
@@ -122,7 +122,7 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
   test('is not sent again if the server cannot be searched for it', async () => {
     server.faults.search_by_identifier = false;
     server.faults.conditional_create = false;
-    const { emr, lose, requests } = await openCharts(server);
+    const { emr, lose, requests } = await linkCharts(server);
     // The first one also probes the searches that it needs.
     await performWrite(write(emr), input as never, newMarker());
     requests();
@@ -141,7 +141,7 @@ describe.each(Object.entries(cases))('%s', (_name, { write, input, makes }) => {
 test('a new patient is stored as sent and found by its MRN', async () => {
   const marker = newMarker();
   const { ehr_id, mrn } = await charts.emr.createPatient.send(insured, marker);
-  const found = await charts.emr.findPatient(mrn);
+  const read_back = await charts.emr.findPatient(mrn);
   const {
     payer: _p,
     coverages: _c,
@@ -151,7 +151,7 @@ test('a new patient is stored as sent and found by its MRN', async () => {
     emergency_contact,
     ...said
   } = insured;
-  expect(found).toStrictEqual({
+  expect(read_back).toStrictEqual({
     ...said,
     ehr_id,
     mrn,
@@ -176,7 +176,7 @@ test.each([
   ['check_eligibility', { check_eligibility: true }],
 ])('rejects a field that a FHIR Patient does not have (%s) by name before writing', async (field, more) => {
   const marker = newMarker();
-  const failure = await failureOf(charts.emr.createPatient.send({ ...empty_patient, ...more }, marker));
+  const failure = await awaitFailure(charts.emr.createPatient.send({ ...empty_patient, ...more }, marker));
   const message = `Field '${field}' is not supported by this EMR.`;
   expect(failure).toMatchObject({ code: 'not_supported', message });
   expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
@@ -208,9 +208,9 @@ test('an update changes the given fields, keeps the previous address and returns
 describe('a concurrent change', () => {
   const update = { save_previous_address: true, cell_phone: '212-555-0102' };
   const chart = async (id: string) => {
-    const found = (await server.resources<fhir.Patient>('Patient')).find((each) => each.id === id);
-    if (!found) throw new Error('The patient is gone.');
-    return structuredClone(found);
+    const stored = (await server.resources<fhir.Patient>('Patient')).find((each) => each.id === id);
+    if (!stored) throw new Error('The patient is gone.');
+    return structuredClone(stored);
   };
   /** Somebody else saves the chart between our read and our write. */
   const race = async (change: (patient: fhir.Patient) => void) => {
@@ -237,7 +237,9 @@ describe('a concurrent change', () => {
     const ehr_id = await race((patient) => {
       patient.telecom = [{ system: 'phone', use: 'mobile', value: '315-555-0103' }];
     });
-    const failure = await failureOf(charts.emr.updatePatient.send({ ...update, patient_ehr_id: ehr_id }, newMarker()));
+    const failure = await awaitFailure(
+      charts.emr.updatePatient.send({ ...update, patient_ehr_id: ehr_id }, newMarker()),
+    );
     expect(failure).toMatchObject({
       kind: 'refused',
       code: 'record_changed',
@@ -298,8 +300,8 @@ describe('an insurance', () => {
     const { subscriber, ...plain } = insurance;
     const input = { ...plain, relationship, ...(is_patient ? {} : { subscriber }) };
     const { ehr_id } = await charts.emr.addPatientInsurance.send(input, newMarker());
-    const found = (await charts.emr.listPatientInsurances('pat-2')).find((each) => each.emr_insurance_id === ehr_id);
-    expect(found).toMatchObject({ relationship_to_subscriber: relationship, is_guarantor_patient: is_patient });
+    const added = (await charts.emr.listPatientInsurances('pat-2')).find((each) => each.emr_insurance_id === ehr_id);
+    expect(added).toMatchObject({ relationship_to_subscriber: relationship, is_guarantor_patient: is_patient });
   });
 
   test('is changed in the given fields only', async () => {
@@ -312,8 +314,8 @@ describe('an insurance', () => {
       ['insurance_name', 'Mock Mutual', 'Sample Health Plan'],
       ['member_id', 'MEM-9', 'NEW-1'],
     ]);
-    const found = (await charts.emr.listPatientInsurances('pat-2')).find((each) => each.emr_insurance_id === ehr_id);
-    expect(found).toMatchObject({
+    const added = (await charts.emr.listPatientInsurances('pat-2')).find((each) => each.emr_insurance_id === ehr_id);
+    expect(added).toMatchObject({
       group_id: 'GRP-9',
       plan_begin_date: '2026-01-01',
       insurance_name: 'Sample Health Plan',
@@ -343,7 +345,7 @@ describe('language, race and ethnicity', () => {
     'a language, race or ethnicity that FHIR does not know (%s) is refused with the accepted values',
     async (field, value, message) => {
       const marker = newMarker();
-      const failure = await failureOf(charts.emr.createPatient.send({ ...empty_patient, [field]: value }, marker));
+      const failure = await awaitFailure(charts.emr.createPatient.send({ ...empty_patient, [field]: value }, marker));
       expect(failure).toMatchObject({ code: 'unknown_value', message: expect.stringMatching(message) });
       expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
     },
@@ -351,8 +353,8 @@ describe('language, race and ethnicity', () => {
 
   test('are refused by name on a server without US Core', async () => {
     server.faults.us_core = false;
-    const { emr } = await openCharts(server);
-    expect(await failureOf(emr.createPatient.send({ ...empty_patient, race: 'Asian' }, newMarker()))).toMatchObject({
+    const { emr } = await linkCharts(server);
+    expect(await awaitFailure(emr.createPatient.send({ ...empty_patient, race: 'Asian' }, newMarker()))).toMatchObject({
       message: "Field 'race' is not supported by this EMR.",
     });
   });
@@ -401,18 +403,18 @@ describe('the subscriber of an insurance', () => {
       await charts.emr.updatePatientInsurance.send(update, newMarker());
       await charts.emr.updatePatientInsurance.send(update, newMarker());
       expect(await people()).toMatchObject([{ telecom: [{ value: phone }] }]);
-      expect(await guarantorOf(ehr_id)).toBe((await people())[0]?.id);
+      expect(await findGuarantor(ehr_id)).toBe((await people())[0]?.id);
     }
   });
 
   const properties = (changes: readonly { property: string; before: string | null; after: string | null }[]) =>
     Object.fromEntries(changes.map(({ property, before, after }) => [property, [before, after]]));
-  const guarantorOf = async (ehr_id: string) =>
+  const findGuarantor = async (ehr_id: string) =>
     (await charts.emr.listPatientInsurances('pat-2')).find((each) => each.emr_insurance_id === ehr_id)?.guarantor_id;
 
   test('keeps the record and the fields that were not sent if an update names the same person', async () => {
     const { ehr_id } = await charts.emr.addPatientInsurance.send(insurance, newMarker());
-    const before = await guarantorOf(ehr_id);
+    const before = await findGuarantor(ehr_id);
     const { first_name, last_name } = insurance.subscriber;
     const person = { first_name: first_name.toUpperCase(), last_name, phone: '518-555-0199' };
     const update = { insurance_ehr_id: ehr_id, subscriber: { ...person, first_name } };
@@ -421,20 +423,20 @@ describe('the subscriber of an insurance', () => {
       'subscriber_demographics.phone': [insurance.subscriber.phone, '518-555-0199'],
     });
     await charts.emr.updatePatientInsurance.send({ insurance_ehr_id: ehr_id, subscriber: person }, newMarker());
-    expect(await guarantorOf(ehr_id)).toBe(before);
+    expect(await findGuarantor(ehr_id)).toBe(before);
     const stored = (await server.resources<fhir.RelatedPerson>('RelatedPerson')).find(({ id }) => id === before);
     expect(stored?.birthDate).toBe(insurance.subscriber.dob);
   });
 
   test('becomes a new record, without values of the previous one, if an update names another person', async () => {
     const { ehr_id } = await charts.emr.addPatientInsurance.send(insurance, newMarker());
-    const before = await guarantorOf(ehr_id);
+    const before = await findGuarantor(ehr_id);
     const subscriber = { first_name: 'Someone', last_name: 'Else' };
     const { changes } = await charts.emr.updatePatientInsurance.send(
       { insurance_ehr_id: ehr_id, subscriber },
       newMarker(),
     );
-    const after = await guarantorOf(ehr_id);
+    const after = await findGuarantor(ehr_id);
     expect(after).not.toBe(before);
     expect(properties(changes)['subscriber_demographics.first_name']).toStrictEqual([
       insurance.subscriber.first_name,
@@ -468,7 +470,7 @@ describe('an appointment', () => {
 
   test('an appointment that overlaps another one is refused as a conflict with prevent_double_booking', async () => {
     await charts.emr.createAppointment.send(at('2031-07-02T09:00:00'), newMarker());
-    const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-02T09:10:00'), newMarker()));
+    const failure = await awaitFailure(charts.emr.createAppointment.send(at('2031-07-02T09:10:00'), newMarker()));
     const details = 'The provider has an appointment from 09:00 to 09:20.';
     expect(failure).toMatchObject({
       kind: 'refused',
@@ -488,7 +490,7 @@ describe('an appointment', () => {
       end: '2031-07-05T13:30:00Z',
       participant: [{ actor: { reference: 'PractitionerRole/role-prac-1' }, status: 'accepted' }],
     });
-    const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-05T09:10:00'), newMarker()));
+    const failure = await awaitFailure(charts.emr.createAppointment.send(at('2031-07-05T09:10:00'), newMarker()));
     expect(failure.details).toMatchObject({ conflict_type: 'appointment' });
   });
 
@@ -501,12 +503,12 @@ describe('an appointment', () => {
       start: '2031-07-03T13:00:00Z',
       end: '2031-07-03T14:00:00Z',
     });
-    const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-03T09:30:00'), newMarker()));
+    const failure = await awaitFailure(charts.emr.createAppointment.send(at('2031-07-03T09:30:00'), newMarker()));
     expect(failure).toMatchObject({ code: 'slot_taken', details: { conflict_type: 'block' } });
   });
 
   test('an appointment that is booked twice concurrently exists once', async () => {
-    const others = await Promise.all([1, 2, 3].map(() => openCharts(server)));
+    const others = await Promise.all([1, 2, 3].map(() => linkCharts(server)));
     const outcomes = await Promise.allSettled(
       others.map(({ emr }) => emr.createAppointment.send(at('2031-07-04T11:00:00'), newMarker())),
     );
@@ -522,7 +524,7 @@ describe('an appointment', () => {
     ['an unknown visit type', { visit_type: 'XYZ' }, 'unknown_value', /has no visit type 'XYZ'/],
     ['a flag that FHIR does not have', { new_patient: true }, 'not_supported', /'new_patient' is not supported/],
   ])('an appointment with %s is refused', async (_what, more, code, message) => {
-    const failure = await failureOf(charts.emr.createAppointment.send(at('2031-07-05T11:00:00', more), newMarker()));
+    const failure = await awaitFailure(charts.emr.createAppointment.send(at('2031-07-05T11:00:00', more), newMarker()));
     expect(failure).toMatchObject({ kind: 'refused', code, message: expect.stringMatching(message) });
   });
 

@@ -6,7 +6,7 @@ import type { EmrWrite } from '../../../src/emr/operations/operation.ts';
 import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { OutboundFailure } from '../../../src/platform/security/outbound.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openEndpoint } from '../larkspur/fixture.ts';
+import { createEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, signedIn } from './fixture.ts';
 
 export const timezone = 'America/New_York';
@@ -25,10 +25,10 @@ export type Charts = {
 };
 
 /** Links an account to the server in its current state. */
-export async function openCharts(server: FhirServer, shared_markers?: SharedMarkers): Promise<Charts> {
+export async function linkCharts(server: FhirServer, shared_markers?: SharedMarkers): Promise<Charts> {
   const credentials = bySecret(server);
-  const { grant } = await signedIn(openEndpoint(server.url), credentials);
-  const endpoint_plain = openEndpoint(server.url);
+  const { grant } = await signedIn(createEndpoint(server.url), credentials);
+  const endpoint_plain = createEndpoint(server.url);
   let [requests_sent, lost] = [0, { n: 0, when: 'before' }];
   let due: { method: string; work: () => Promise<void> } | undefined;
   const fetch: EmrEndpoint['outbound']['fetch'] = async (url, request) => {
@@ -75,8 +75,8 @@ export async function performWrite<In, Out>(write: EmrWrite<In, Out>, input: In,
     try {
       if (uncertain) {
         if (!write.find) throw new Error('The write has no find.');
-        const found = await write.find(marker, input);
-        if (found) return found;
+        const existing = await write.find(marker, input);
+        if (existing) return existing;
       }
       return await write.send(input, marker);
     } catch (error) {

@@ -4,7 +4,7 @@ import { operations, supportedCapabilities } from '../../../src/emr/fhir/operati
 import { discoverAuthorization, readCapabilityStatement } from '../../../src/emr/fhir/sign-in/authorizationServer.ts';
 import { limitToScopes, scopesFor } from '../../../src/emr/fhir/sign-in/signInWays.ts';
 import { type Requirement, toCapabilities, toServerFacts } from '../../../src/emr/fhir/transport/capabilities.ts';
-import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
+import { awaitFailure, createEndpoint, type FakeResponse, startFakeServer } from '../larkspur/fixture.ts';
 
 const statement: fhir.CapabilityStatement = {
   resourceType: 'CapabilityStatement',
@@ -55,7 +55,7 @@ describe('the token endpoint', () => {
     capability_statement: fhir.CapabilityStatement = statement,
   ) {
     const fake = await startFakeServer(({ url = '' }) => documents[url] ?? { status: 404, raw: '' });
-    const outcome = await discoverAuthorization(openEndpoint(`${fake.url}/r4`), {
+    const outcome = await discoverAuthorization(createEndpoint(`${fake.url}/r4`), {
       statement: capability_statement,
     }).catch((error: unknown) => error);
     await fake.close();
@@ -128,10 +128,10 @@ test('a capability statement that requires a token is read with the token', asyn
   const fake = await startFakeServer(({ headers }) =>
     headers.authorization === 'Bearer good' ? { json: statement } : { status: 401, raw: '' },
   );
-  const endpoint = openEndpoint(`${fake.url}/r4`);
+  const endpoint = createEndpoint(`${fake.url}/r4`);
   expect(await readCapabilityStatement(endpoint)).toEqual({ closed: true });
   expect(await readCapabilityStatement(endpoint, 'good')).toMatchObject({ statement: { fhirVersion: '4.0.1' } });
-  expect(await failureOf(readCapabilityStatement(endpoint, 'bad'))).toMatchObject({ kind: 'refused' });
+  expect(await awaitFailure(readCapabilityStatement(endpoint, 'bad'))).toMatchObject({ kind: 'refused' });
   await fake.close();
 });
 

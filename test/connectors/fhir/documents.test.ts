@@ -1,8 +1,8 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf } from '../larkspur/fixture.ts';
-import { markedBy, openCharts } from './charts.ts';
+import { awaitFailure } from '../larkspur/fixture.ts';
+import { linkCharts, markedBy } from './charts.ts';
 import { document } from './inputs.ts';
 
 let server: FhirServer;
@@ -16,7 +16,7 @@ let count = 0;
 const newMarker = () => `document-${++count}`;
 const large = (bytes: number) => ({ ...document, content: Buffer.concat([document.content, Buffer.alloc(bytes, 32)]) });
 
-async function upload(input: typeof document, opened = openCharts(server)) {
+async function upload(input: typeof document, opened = linkCharts(server)) {
   const marker = newMarker();
   const { emr } = await opened;
   const { ehr_id } = await emr.uploadDocument.send(input, marker);
@@ -63,7 +63,7 @@ test.each([
   ['does not let us store a Binary', { forbidden: ['Binary'] }],
 ])('a document is embedded if the server %s', async (_what, faults) => {
   Object.assign(server.faults, faults);
-  const opened = openCharts(server);
+  const opened = linkCharts(server);
   expect(await upload(document, opened)).toMatchObject({ embedded: true, complete: true });
   // The refused form is not tried again.
   const before = server.ledger.length;
@@ -73,7 +73,7 @@ test.each([
 
 test('a document is stored as a Binary in JSON if the server rejects raw and embedded files', async () => {
   server.faults.raw_binaries = false;
-  const opened = openCharts(server);
+  const opened = linkCharts(server);
   await opened;
   server.fail({ kind: 'invalid', method: 'POST', path: '/DocumentReference' });
   expect(await upload(document, opened)).toMatchObject({ embedded: false, complete: true });
@@ -86,10 +86,10 @@ test('a document that is too large for JSON is stored in raw form', async () => 
 
 test('a document that is too large in every form is refused, and the limit is remembered', async () => {
   Object.assign(server.faults, { json_bytes_max: 1_000_000, raw_bytes_max: 1_200_000 });
-  const opened = openCharts(server);
+  const opened = linkCharts(server);
   const { emr, grant } = await opened;
   const refused = { kind: 'refused', code: 'emr_validation', message: /document of this size \(1\.5 MB\)/ };
-  const send = (bytes: number) => failureOf(emr.uploadDocument.send(large(bytes), newMarker()));
+  const send = (bytes: number) => awaitFailure(emr.uploadDocument.send(large(bytes), newMarker()));
   expect(await send(1_500_000)).toMatchObject({ ...refused, message: expect.stringMatching(refused.message) });
   const { documents } = JSON.parse(grant().server ?? '');
   expect(documents).toMatchObject({ raw_refused_bytes: 1_500_018, json_refused_bytes: 1_500_018 });
@@ -101,8 +101,8 @@ test('a document that is too large in every form is refused, and the limit is re
 
 test('a document is refused by field name if the server does not support a field', async () => {
   server.faults.withheld = { Task: 'all' };
-  const { emr } = await openCharts(server);
-  const failure = await failureOf(emr.uploadDocument.send(document, newMarker()));
+  const { emr } = await linkCharts(server);
+  const failure = await awaitFailure(emr.uploadDocument.send(document, newMarker()));
   expect(failure).toMatchObject({
     kind: 'refused',
     message: "Field 'emr_assigned_to_id' is not supported by this EMR.",

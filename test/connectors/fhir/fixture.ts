@@ -2,10 +2,10 @@ import type { CapabilityStatement } from 'fhir/r4.js';
 import { exportJWK, generateKeyPair } from 'jose';
 import type { Access, Credentials, EmrEndpoint, Grant, SignIn } from '../../../src/emr/connector.ts';
 import { fhir } from '../../../src/emr/fhir/fhir.ts';
-import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
+import { createClient, type FhirClient } from '../../../src/emr/fhir/transport/client.ts';
 import type { SigningAlgorithm } from '../../../src/platform/security/signingKeys.ts';
 import type { FhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openEndpoint, required } from '../larkspur/fixture.ts';
+import { createEndpoint, required } from '../larkspur/fixture.ts';
 
 export type SignedIn = Extract<SignIn, { outcome: 'signed_in' }>;
 export type TestEndpoint = EmrEndpoint & { calls: string[] };
@@ -46,15 +46,15 @@ export async function linkedClient(
   signal?: AbortSignal,
 ): Promise<{ client: FhirClient; endpoint: TestEndpoint; saved: Grant[]; access: Access }> {
   const credentials = bySecret(server);
-  const { grant } = await signedIn(openEndpoint(server.url), credentials);
-  const endpoint = openEndpoint(server.url, signal);
+  const { grant } = await signedIn(createEndpoint(server.url), credentials);
+  const endpoint = createEndpoint(server.url, signal);
   const saved: Grant[] = [];
   const access = { credentials, grant, saveGrant: async (renewed: Grant) => void saved.push(renewed) };
-  return { client: openClient(endpoint, access), endpoint, saved, access };
+  return { client: createClient(endpoint, access), endpoint, saved, access };
 }
 
 /** The called paths below the server's base. */
-export function pathsOf({ calls }: TestEndpoint): string[] {
+export function listPaths({ calls }: TestEndpoint): string[] {
   return calls.map((call) => call.replace('/fhir/R4', ''));
 }
 

@@ -1,10 +1,10 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir as fhirConnector } from '../../../src/emr/fhir/fhir.ts';
-import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
+import { createClient, type FhirClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
-import { linkedClient, pathsOf, type TestEndpoint } from './fixture.ts';
+import { awaitFailure, createEndpoint, type FakeResponse, startFakeServer } from '../larkspur/fixture.ts';
+import { linkedClient, listPaths, type TestEndpoint } from './fixture.ts';
 
 let server: FhirServer;
 let client: FhirClient;
@@ -32,20 +32,20 @@ afterEach(() => {
 });
 afterAll(() => server.close());
 
-async function pagesOf(of: FhirClient = client, params = {}) {
+async function readPages(of: FhirClient = client, params = {}) {
   const pages: { matches: fhir.Patient[]; included: fhir.FhirResource[] }[] = [];
   for await (const page of of.search<fhir.Patient>('Patient', params)) pages.push(page);
   return pages;
 }
 
-async function idsOf(of: FhirClient = client, params = {}): Promise<Set<string>> {
-  return new Set((await pagesOf(of, params)).flatMap(({ matches }) => matches.map(({ id }) => id ?? '')));
+async function readIds(of: FhirClient = client, params = {}): Promise<Set<string>> {
+  return new Set((await readPages(of, params)).flatMap(({ matches }) => matches.map(({ id }) => id ?? '')));
 }
 
 describe('a list is read to its end', () => {
   test('page by page, following the links', async () => {
-    expect((await pagesOf()).map(({ matches }) => matches.length)).toEqual([100, 100, 50]);
-    expect(await idsOf()).toHaveProperty('size', many);
+    expect((await readPages()).map(({ matches }) => matches.length)).toEqual([100, 100, 50]);
+    expect(await readIds()).toHaveProperty('size', many);
   });
 
   const behaviors: [string, Partial<FhirServer['faults']>][] = [
@@ -57,7 +57,7 @@ describe('a list is read to its end', () => {
   ];
   test.each(behaviors)('%s', async (_name, behaviors) => {
     Object.assign(server.faults, behaviors);
-    expect(await idsOf()).toHaveProperty('size', many);
+    expect(await readIds()).toHaveProperty('size', many);
   });
 
   test('a list is read to its end, with included records separate from the matches', async () => {
@@ -75,7 +75,7 @@ describe('a list is read to its end', () => {
 describe('a list that was cut off fails, because missing records would be deleted', () => {
   test.each([true, false])('a list that was cut off fails (with a total: %s)', async (total) => {
     Object.assign(server.faults, { paging: 'cut', total });
-    const failure = await failureOf(idsOf());
+    const failure = await awaitFailure(readIds());
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR returned an incomplete list.' });
   });
 
@@ -86,14 +86,14 @@ describe('a list that was cut off fails, because missing records would be delete
         ? { json: { ...bundle(), entry: [], total: 21 } }
         : { json: { ...bundle(), entry } },
     );
-    expect(await failureOf(idsOf(fake.client))).toMatchObject({ message: 'The EMR returned an incomplete list.' });
+    expect(await awaitFailure(readIds(fake.client))).toMatchObject({ message: 'The EMR returned an incomplete list.' });
     await fake.close();
   });
 
   test('a list that was cut off in the middle, or whose search the server has dropped, fails', async () => {
     for (const kind of ['error_500', 'reset', 'truncated', 'html_200', 'empty', 'not_fhir', 'too_many'] as const) {
       server.fail({ kind, path: '_getpages' });
-      expect([kind, (await failureOf(idsOf())).kind]).toEqual([kind, 'unavailable']);
+      expect([kind, (await awaitFailure(readIds())).kind]).toEqual([kind, 'unavailable']);
     }
   });
 });
@@ -105,7 +105,7 @@ describe('a criterion that identifies a person', () => {
   test('is sent in the body and not in the URL', async () => {
     const from = server.ledger.length;
     await client.searchAll<fhir.Patient>('Patient', criteria);
-    expect(await idsOf(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
+    expect(await readIds(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
     expect(addresses(from)[0]).toBe('POST /fhir/R4/Patient/_search');
     expect(addresses(from).join()).not.toMatch(/Odd|Zelda|1980/);
   });
@@ -116,22 +116,22 @@ describe('a criterion that identifies a person', () => {
       server.faults.search_by_form = way;
       const other = await linkedClient(server);
       const from = server.ledger.length;
-      expect(await idsOf(other.client, { family: 'Odd' })).toHaveProperty('size', many / 2);
+      expect(await readIds(other.client, { family: 'Odd' })).toHaveProperty('size', many / 2);
       expect(addresses(from)[0]).toBe('GET /fhir/R4/Patient?_count=100&family=Odd');
     },
   );
 
   test('still works after a server stops supporting searches by POST', async () => {
     server.faults.search_by_form = 'unknown';
-    expect(await idsOf(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
+    expect(await readIds(client, { family: 'Odd' })).toHaveProperty('size', many / 2);
   });
 
   test('stays in the body if the server was unavailable during the last probe', async () => {
     const { access } = await linkedClient(server);
     const addressed = async (faulty: () => void) => {
       faulty();
-      const found = await fhirConnector.refreshCapabilities?.(openEndpoint(server.url), access);
-      return JSON.parse(found?.grant.server ?? access.grant.server ?? '').searches_by_form;
+      const refreshed = await fhirConnector.refreshCapabilities?.(createEndpoint(server.url), access);
+      return JSON.parse(refreshed?.grant.server ?? access.grant.server ?? '').searches_by_form;
     };
     for (const kind of ['error_500', 'reset', 'too_many'] as const) {
       expect(await addressed(() => server.fail({ kind, method: 'POST', path: '/_search' }))).toBe(true);
@@ -142,7 +142,7 @@ describe('a criterion that identifies a person', () => {
   test('is not in the URL if it may be an MRN or an id', async () => {
     const { access } = await linkedClient(server);
     const from = server.ledger.length;
-    const { findPatient } = fhirConnector.open(openEndpoint(server.url), access);
+    const { findPatient } = fhirConnector.open(createEndpoint(server.url), access);
     expect(await findPatient?.('MRN-5150')).toBeUndefined();
     expect(addresses(from).join()).not.toContain('MRN-5150');
     expect(addresses(from)).toHaveLength(2);
@@ -160,7 +160,7 @@ describe('a criterion that identifies a person', () => {
 describe('a search by a parameter that the server does not support', () => {
   test.each(['empty', 'refuse', 'ignore'] as const)('is never sent to a server that handles it as: %s', async (way) => {
     server.faults.unknown_parameter = way;
-    const failure = await failureOf(client.searchAll<fhir.Patient>('Patient', { shoe_size: '44' }));
+    const failure = await awaitFailure(client.searchAll<fhir.Patient>('Patient', { shoe_size: '44' }));
     expect(failure).toMatchObject({
       kind: 'refused',
       code: 'not_supported',
@@ -171,7 +171,7 @@ describe('a search by a parameter that the server does not support', () => {
 
   test('is refused if the server ignores a parameter that it declared', async () => {
     server.fail({ kind: 'forbidden', path: 'Patient' });
-    expect((await failureOf(client.searchAll<fhir.Patient>('Patient', { family: 'Odd' }))).kind).toBe('refused');
+    expect((await awaitFailure(client.searchAll<fhir.Patient>('Patient', { family: 'Odd' }))).kind).toBe('refused');
   });
 
   test('is repeated without the parameter if it only affects the form of the response', async () => {
@@ -187,7 +187,7 @@ describe('a search by a parameter that the server does not support', () => {
     const warning = { severity: 'warning', code: 'not-supported', diagnostics: 'family is not supported' };
     const entry = [{ resource: { resourceType: 'OperationOutcome', issue: [warning] }, search: { mode: 'outcome' } }];
     const fake = await fakeFhirServer(() => ({ json: { ...bundle(), entry: [...bundle().entry, ...entry] } }));
-    expect(await failureOf(fake.client.searchAll('Patient', { family: 'A' }))).toMatchObject({ kind: 'refused' });
+    expect(await awaitFailure(fake.client.searchAll('Patient', { family: 'A' }))).toMatchObject({ kind: 'refused' });
     await fake.close();
   });
 
@@ -207,8 +207,8 @@ describe('the next page of a list', () => {
   test('the next page of a list under an internal host name is read at the linked address', async () => {
     const other_server = await startFakeServer(() => ({ json: bundle() }));
     server.faults.link_origin = other_server.url;
-    expect(await idsOf()).toHaveProperty('size', many);
-    expect(pathsOf(endpoint).filter((path) => path === 'GET ')).toHaveLength(2);
+    expect(await readIds()).toHaveProperty('size', many);
+    expect(listPaths(endpoint).filter((path) => path === 'GET ')).toHaveLength(2);
     await other_server.close();
   });
 
@@ -219,7 +219,7 @@ describe('the next page of a list', () => {
       return { json: bundle() };
     });
     const fake = await fakeFhirServer(() => ({ json: bundle(`${other_server.url}/elsewhere?page=2`) }));
-    expect(await failureOf(idsOf(fake.client))).toMatchObject({ kind: 'unavailable' });
+    expect(await awaitFailure(readIds(fake.client))).toMatchObject({ kind: 'unavailable' });
     expect(headers_received).toEqual([]);
     await fake.close();
     await other_server.close();
@@ -240,7 +240,7 @@ describe('the next page of a list', () => {
         const id = where === 'a page before' ? String(page) : '1';
         return { json: bundle(next[where], id) };
       });
-      expect(await failureOf(idsOf(fake.client))).toMatchObject({ kind: 'unavailable' });
+      expect(await awaitFailure(readIds(fake.client))).toMatchObject({ kind: 'unavailable' });
       expect(page).toBeLessThan(10);
       await fake.close();
     },
@@ -250,7 +250,7 @@ describe('the next page of a list', () => {
 test('too many matches are refused rather than cut off', async () => {
   for (let n = 0; n < 1001; n++)
     await server.storeUnchecked({ resourceType: 'Flag', id: `f${n}`, status: 'active' } as fhir.Flag);
-  const failure = await failureOf(client.searchAll<fhir.Flag>('Flag', {}));
+  const failure = await awaitFailure(client.searchAll<fhir.Flag>('Flag', {}));
   const message = 'More than 1000 records match in the EMR.';
   expect(failure).toMatchObject({ kind: 'refused', code: 'too_many_matches', message });
 });
@@ -281,5 +281,5 @@ async function fakeFhirServer(response: (path: string, base: string) => FakeResp
     server: JSON.stringify({ fhir_version: '4.0.1', software: '', types: { Patient: { ...facts, versioned: true } } }),
   };
   const access = { credentials: { way: 'bearer_token' }, grant, saveGrant: async () => {} };
-  return { client: openClient(openEndpoint(base), access), paths, close: fake.close };
+  return { client: createClient(createEndpoint(base), access), paths, close: fake.close };
 }

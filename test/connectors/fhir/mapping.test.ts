@@ -45,7 +45,7 @@ const no_related_records: ClaimSurroundings & OrderSurroundings = {
 const people = { practitioners: none, roles: none, owners: none, locations: none };
 const id = 'x-1';
 const patient: fhir.Patient = { resourceType: 'Patient', id: 'p1' };
-const known = { ...no_related_records, patients: new Map([['p1', patient]]) };
+const related = { ...no_related_records, patients: new Map([['p1', patient]]) };
 
 /** Each mapping with a resource that has only the fields R4 requires, and with one whose fields have wrong types. */
 const bare: [string, TSchema, (fail: object) => unknown][] = [
@@ -117,7 +117,7 @@ const bare: [string, TSchema, (fail: object) => unknown][] = [
         authoredOn: '2026-01-02',
         ...b,
       };
-      return toOrder(order as unknown as fhir.ServiceRequest, known, timezone);
+      return toOrder(order as unknown as fhir.ServiceRequest, related, timezone);
     },
   ],
 ];
@@ -460,7 +460,7 @@ test('a claim adds up the insurers’ amounts to the cent', () => {
       identifier: { value: 'CHK-1' },
     },
   };
-  expect(toClaim(claim, { ...known, adjudications: new Map([['c1', [response]]]) }, timezone)).toMatchObject({
+  expect(toClaim(claim, { ...related, adjudications: new Map([['c1', [response]]]) }, timezone)).toMatchObject({
     service_date: '2026-01-14',
     claim_date: '2026-01-20',
     claim_status: 'active',
@@ -531,7 +531,7 @@ test('an order has the results of its reports', () => {
     report({ status: 'preliminary', issued: '2026-01-05T12:00:00Z' }),
     report({ issued: '2026-01-06T12:00:00Z', result: [{ reference: 'Observation/ob' }] }),
   ];
-  const references = { ...known, reports: new Map([['o1', reports]]), observations: new Map([['ob', observation]]) };
+  const references = { ...related, reports: new Map([['o1', reports]]), observations: new Map([['ob', observation]]) };
   expect(toOrder(order, references, timezone)).toMatchObject({
     order_name: 'CBC',
     order_date: '2026-01-02',

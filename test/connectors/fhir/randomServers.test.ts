@@ -9,7 +9,7 @@ import type { NewPatient } from '../../../src/emr/operations/patients.ts';
 import type { FaultSwitches, Incident } from '../../harness/fhir/faults.ts';
 import { assume } from '../../harness/fhir/personalities.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openEndpoint } from '../larkspur/fixture.ts';
+import { createEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, signedIn } from './fixture.ts';
 import { guarantor } from './inputs.ts';
 
@@ -113,8 +113,8 @@ async function keepsCaches({ emr, disturb }: Use): Promise<void> {
 async function neverSaysNobody({ emr, disturb }: Use): Promise<void> {
   const mrn = 'MB100001';
   disturb('GET');
-  const found = await attempt(() => emr.findPatient?.(mrn));
-  if (found && 'value' in found) expect(found.value?.mrn, 'findPatient').toBe(mrn);
+  const outcome = await attempt(() => emr.findPatient?.(mrn));
+  if (outcome && 'value' in outcome) expect(outcome.value?.mrn, 'findPatient').toBe(mrn);
   const [patient] = await server
     .resources<fhir.Patient>('Patient')
     .then((all) => all.filter(({ id }) => id === 'pat-1'));
@@ -195,11 +195,11 @@ test('no combination of behaviors wipes a cache, duplicates a record, invents a 
       server.reset();
       assume(server, { switches: behavior });
       const credentials = bySecret(server);
-      const linked = await attempt(() => signedIn(openEndpoint(server.url), credentials));
+      const linked = await attempt(() => signedIn(createEndpoint(server.url), credentials));
       if (!linked || 'failure' in linked) return;
       const { grant, capabilities = [] } = linked.value;
       const access = { credentials, grant, saveGrant: async () => {} };
-      const opened = connector.open(openEndpoint(server.url), access);
+      const opened = connector.open(createEndpoint(server.url), access);
       const emr = Object.fromEntries(
         Object.entries(opened).filter(([name]) => capabilities.some((each) => each === name)),
       );

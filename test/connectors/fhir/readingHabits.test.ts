@@ -6,7 +6,7 @@ import { readMrn } from '../../../src/emr/fhir/patients/mrn.ts';
 import { collect } from '../../../src/emr/operations/operation.ts';
 import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
+import { awaitFailure, createEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, linkedClient, signedIn } from './fixture.ts';
 
 let server: FhirServer;
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await store({ resourceType: 'Patient', id: 'p1', name: [{ family: 'Living', given: ['Lena'] }], active: true });
   const linked = await linkedClient(server);
   // A test that uses an unsupported operation fails.
-  emr = fhirConnector.open(openEndpoint(server.url), linked.access) as Operations;
+  emr = fhirConnector.open(createEndpoint(server.url), linked.access) as Operations;
 });
 afterEach(() => server.reset());
 afterAll(() => server.close());
@@ -86,38 +86,38 @@ describe('locations', () => {
 
     async function listed(withheld: FaultSwitches['withheld']) {
       server.faults.withheld = { PractitionerRole: 'all', Schedule: 'all', Appointment: 'all', ...withheld };
-      const { grant } = await signedIn(openEndpoint(server.url), bySecret(server));
+      const { grant } = await signedIn(createEndpoint(server.url), bySecret(server));
       let saved = grant;
       const saveGrant = async (changed: Grant) => {
         saved = changed;
       };
       const access = { credentials: bySecret(server), grant, saveGrant };
-      const { listLocations } = fhirConnector.open(openEndpoint(server.url), access) as Operations;
-      const found = (await collect(listLocations())).map(({ ehr_id }) => ehr_id).sort();
-      return { found, findings: fhirConnector.serverFindings?.(saved) ?? [] };
+      const { listLocations } = fhirConnector.open(createEndpoint(server.url), access) as Operations;
+      const ids = (await collect(listLocations())).map(({ ehr_id }) => ehr_id).sort();
+      return { ids, findings: fhirConnector.serverFindings?.(saved) ?? [] };
     }
 
     test('are those with an organization or a type, or with the name or address of the practice, without homes', async () => {
-      const { found, findings } = await listed({});
-      expect(found).toEqual(['as-branch', 'at-branch', 'managed', 'typed']);
+      const { ids, findings } = await listed({});
+      expect(ids).toEqual(['as-branch', 'at-branch', 'managed', 'typed']);
       expect(findings).toEqual([expect.stringMatching(/^Locations: the server does not show where patients are seen/)]);
     });
 
     test('are none of those without an organization and a type if the server lists no organizations', async () => {
-      const { found, findings } = await listed({ Organization: 'all' });
-      expect(found).toEqual(['managed', 'typed']);
+      const { ids, findings } = await listed({ Organization: 'all' });
+      expect(ids).toEqual(['managed', 'typed']);
       expect(findings).toHaveLength(1);
     });
   });
 
   test('are complete on a server that says which are used, without a finding', async () => {
-    const { grant } = await signedIn(openEndpoint(server.url), bySecret(server));
+    const { grant } = await signedIn(createEndpoint(server.url), bySecret(server));
     expect(fhirConnector.serverFindings?.(grant)).toEqual([]);
   });
 });
 
 describe('claims', () => {
-  const claimOf = async (more: object) => {
+  const storeClaim = async (more: object) => {
     await store({
       resourceType: 'Claim',
       id: 'c1',
@@ -142,7 +142,7 @@ describe('claims', () => {
       diagnosis.push({ sequence: n, diagnosisReference: { reference: `Condition/d${n}` } });
     }
     const before = server.ledger.length;
-    expect(await claimOf({ diagnosis })).toMatchObject({ icd_codes: ['E11.1', 'E11.2', 'E11.3'] });
+    expect(await storeClaim({ diagnosis })).toMatchObject({ icd_codes: ['E11.1', 'E11.2', 'E11.3'] });
     const read = server.ledger.slice(before).filter(({ path }) => path.includes('/Condition'));
     expect(read).toHaveLength(1);
   });
@@ -155,7 +155,7 @@ describe('claims', () => {
       { text: 'Sore throat' },
     ].map((concept, n) => ({ sequence: n + 1, diagnosisCodeableConcept: concept }));
     const item = [{ sequence: 1, diagnosisSequence: [1, 2], productOrService: { text: 'Visit' } }];
-    expect(await claimOf({ diagnosis, item })).toMatchObject({
+    expect(await storeClaim({ diagnosis, item })).toMatchObject({
       icd_codes: ['I10', 'E11.9'],
       other_diagnoses: [
         { other_code: '44054006', other_code_system: 'http://snomed.info/sct', description: 'Diabetes' },
@@ -163,14 +163,14 @@ describe('claims', () => {
       ],
       line_items: [{ icd_pointers: ['I10'] }],
     });
-    expect(await claimOf({ diagnosis: diagnosis.slice(1, 3) })).not.toHaveProperty('other_diagnoses');
+    expect(await storeClaim({ diagnosis: diagnosis.slice(1, 3) })).not.toHaveProperty('other_diagnoses');
   });
 
   test('have only CPT and HCPCS codes as cpt_code, and others in a field of their own', async () => {
     const service = (system: string | undefined, code: string) => ({
       productOrService: { coding: [{ ...(system && { system }), code }] },
     });
-    const claim = await claimOf({
+    const claim = await storeClaim({
       item: [
         service('http://www.ama-assn.org/go/cpt', '99213'),
         service('https://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets', 'G0439'),
@@ -220,7 +220,7 @@ describe('patients', () => {
     await store({ resourceType: 'Patient', id: 'lost', link: replaced('nobody') });
     expect(await emr.findPatient('OLD-1')).toMatchObject({ ehr_id: 'p1' });
     for (const id of ['loop', 'lost']) {
-      expect(await failureOf(emr.findPatient(id))).toMatchObject({ kind: 'refused', code: 'patient_not_found' });
+      expect(await awaitFailure(emr.findPatient(id))).toMatchObject({ kind: 'refused', code: 'patient_not_found' });
     }
   });
 
@@ -241,7 +241,7 @@ describe('patients', () => {
 });
 
 test('insurances are included in a live fetch where the server can search coverages', async () => {
-  const capabilities = async () => (await signedIn(openEndpoint(server.url), bySecret(server))).capabilities;
+  const capabilities = async () => (await signedIn(createEndpoint(server.url), bySecret(server))).capabilities;
   expect(fhirConnector.unsupported_fields.searchPatients ?? []).not.toContain('include');
   expect(await capabilities()).toContain('searchPatients.include');
   server.faults.withheld = { Coverage: ['search-type'] };

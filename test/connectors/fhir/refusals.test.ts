@@ -4,8 +4,8 @@ import type { EmrFailure } from '../../../src/emr/emrFailure.ts';
 import { fhir as connector } from '../../../src/emr/fhir/fhir.ts';
 import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
-import { type Charts, markedBy, openCharts, performWrite } from './charts.ts';
+import { awaitFailure, createEndpoint } from '../larkspur/fixture.ts';
+import { type Charts, linkCharts, markedBy, performWrite } from './charts.ts';
 import { bySecret, signedIn } from './fixture.ts';
 import { booking, document, empty_patient, insurance } from './inputs.ts';
 
@@ -13,7 +13,7 @@ let server: FhirServer;
 let charts: Charts;
 beforeAll(async () => {
   server = await startFhirServer({ data: 'small' });
-  charts = await openCharts(server);
+  charts = await linkCharts(server);
   await server.storeUnchecked({ resourceType: 'Patient', id: 'gone' });
   await server.remove('Patient', 'gone');
   await server.storeUnchecked({
@@ -101,7 +101,7 @@ describe('on a server that does not check references', () => {
   test.each(Object.entries(refused))('%s is refused before anything is written', async (_what, [send, expected]) => {
     server.faults.checks_references = false;
     const before = writes();
-    expect(await failureOf(send(charts.emr))).toMatchObject(expected);
+    expect(await awaitFailure(send(charts.emr))).toMatchObject(expected);
     expect(writes()).toBe(before);
   });
 });
@@ -111,8 +111,8 @@ describe('a server that refuses a declared operation', () => {
     'a server that refuses a declared operation as a whole with %s does not support it',
     async (create) => {
       server.faults.refused_writes = { Patient: { create } };
-      const { emr } = await openCharts(server);
-      expect(await failureOf(emr.createPatient.send(empty_patient, newMarker()))).toMatchObject({
+      const { emr } = await linkCharts(server);
+      expect(await awaitFailure(emr.createPatient.send(empty_patient, newMarker()))).toMatchObject({
         kind: 'refused',
         code: 'not_supported',
         not_offered: true,
@@ -123,8 +123,8 @@ describe('a server that refuses a declared operation', () => {
 
   test('a server that refuses a declared operation for missing rights does not support it', async () => {
     server.faults.refused_writes = { DocumentReference: { create: 403 }, Binary: { create: 403 } };
-    const { emr } = await openCharts(server);
-    expect(await failureOf(emr.uploadDocument.send(document, newMarker()))).toMatchObject({
+    const { emr } = await linkCharts(server);
+    expect(await awaitFailure(emr.uploadDocument.send(document, newMarker()))).toMatchObject({
       kind: 'refused',
       code: 'not_permitted',
       not_offered: true,
@@ -134,8 +134,8 @@ describe('a server that refuses a declared operation', () => {
 
   test('a server that refuses a part of a request still supports the operation, and names the field', async () => {
     server.faults.refused_writes = { RelatedPerson: { create: 404 } };
-    const opened = await openCharts(server);
-    const failure = await failureOf(opened.emr.addPatientInsurance.send(insurance, newMarker()));
+    const opened = await linkCharts(server);
+    const failure = await awaitFailure(opened.emr.addPatientInsurance.send(insurance, newMarker()));
     expect(failure).toMatchObject({ kind: 'refused', code: 'not_supported', not_offered: false });
     expect(failure.message).toMatch(/^Field 'subscriber_demographics' is not supported by this EMR\./);
     expect(JSON.parse(opened.grant().server ?? '').refused).toMatchObject({
@@ -146,7 +146,7 @@ describe('a server that refuses a declared operation', () => {
   test('keeps a record that is really missing apart', async () => {
     charts.before('PUT', async () => server.remove('Patient', 'pat-9'));
     const update = { patient_ehr_id: 'pat-9', save_previous_address: true, phone: '518-555-0101' };
-    expect(await failureOf(charts.emr.updatePatient.send(update, newMarker()))).toMatchObject({
+    expect(await awaitFailure(charts.emr.updatePatient.send(update, newMarker()))).toMatchObject({
       kind: 'not_found',
       not_offered: false,
     });
@@ -173,9 +173,9 @@ describe('an update that the server answers with 500', () => {
   });
 
   test('for a minute is not offered any more, and one success starts the minute again', async () => {
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     vi.useFakeTimers({ toFake: ['Date'] });
-    const attempt = () => failureOf(emr.updatePatient.send({ ...update, phone: '518-555-0104' }, newMarker()));
+    const attempt = () => awaitFailure(emr.updatePatient.send({ ...update, phone: '518-555-0104' }, newMarker()));
     const failing = async (minutes: number) => {
       server.faults.refused_writes = { Patient: { update: 500 } };
       vi.setSystemTime(Date.now() + minutes * 60_000);
@@ -200,14 +200,14 @@ describe('an update that the server answers with 500', () => {
 describe('a server without Coverage', () => {
   test('offers new patients, and refuses their insurance by name', async () => {
     server.faults.withheld = { Coverage: 'all', RelatedPerson: ['create'] };
-    const { capabilities = [] } = await signedIn(openEndpoint(server.url), bySecret(server));
+    const { capabilities = [] } = await signedIn(createEndpoint(server.url), bySecret(server));
     expect(capabilities).toContain('createPatient');
     expect(capabilities.filter((each) => each.startsWith('createPatient.') && each.includes('insurance'))).toEqual([]);
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     expect(await emr.createPatient.send(empty_patient, newMarker())).toMatchObject({ ehr_id: expect.any(String) });
     const coverages = [{ company: { name: 'Mock Mutual' }, member_id: null, priority: 1 as const }];
     const before = writes();
-    expect(await failureOf(emr.createPatient.send({ ...empty_patient, coverages }, newMarker()))).toMatchObject({
+    expect(await awaitFailure(emr.createPatient.send({ ...empty_patient, coverages }, newMarker()))).toMatchObject({
       code: 'not_supported',
       message: "Field 'insurance_name' is not supported by this EMR.",
     });
@@ -216,13 +216,13 @@ describe('a server without Coverage', () => {
 
   test('a server that refuses Coverage in spite of its statement no longer supports insurance fields after the next sync', async () => {
     server.faults.refused_writes = { Coverage: { create: 404 } };
-    const opened = await openCharts(server);
+    const opened = await linkCharts(server);
     const coverages = [{ company: { name: 'Mock Mutual' }, member_id: null, priority: 1 as const }];
-    const failure = await failureOf(opened.emr.createPatient.send({ ...empty_patient, coverages }, newMarker()));
+    const failure = await awaitFailure(opened.emr.createPatient.send({ ...empty_patient, coverages }, newMarker()));
     expect(failure).toMatchObject({ code: 'not_supported', not_offered: false });
     expect(failure.message).toMatch(/^The patient was created with MRN/);
     const access = { credentials: bySecret(server), grant: opened.grant(), saveGrant: async () => {} };
-    const refreshed = await connector.refreshCapabilities?.(openEndpoint(server.url), access);
+    const refreshed = await connector.refreshCapabilities?.(createEndpoint(server.url), access);
     expect(refreshed?.capabilities).toContain('createPatient');
     expect(refreshed?.capabilities).not.toContain('createPatient.insurance_name');
     expect(refreshed?.capabilities).not.toContain('addPatientInsurance');

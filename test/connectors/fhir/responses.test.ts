@@ -1,7 +1,13 @@
 import type * as fhir from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
-import { expectNoSecret, type FakeResponse, failureOf, openEndpoint, startFakeServer } from '../larkspur/fixture.ts';
+import { createClient, type FhirClient } from '../../../src/emr/fhir/transport/client.ts';
+import {
+  awaitFailure,
+  createEndpoint,
+  expectNoSecret,
+  type FakeResponse,
+  startFakeServer,
+} from '../larkspur/fixture.ts';
 
 const access_token = 'a-token-that-nobody-may-see';
 const person: fhir.Patient = { resourceType: 'Patient', name: [{ family: 'Secretname' }] };
@@ -13,7 +19,7 @@ async function exchange(response: FakeResponse, signal?: AbortSignal) {
     sent.push(`${request.method} ${request.url}`);
     return response;
   });
-  const client = clientOf(fake.url, signal);
+  const client = createTestClient(fake.url, signal);
   const [read, create] = [
     await client.read<fhir.Patient>('Patient', '1').catch((error: unknown) => error),
     await client.create(person, 'marker').catch((error: unknown) => error),
@@ -22,12 +28,12 @@ async function exchange(response: FakeResponse, signal?: AbortSignal) {
   return { read, create, sent };
 }
 
-function clientOf(url: string, signal?: AbortSignal, conditional_create = false): FhirClient {
+function createTestClient(url: string, signal?: AbortSignal, conditional_create = false): FhirClient {
   const facts = { interactions: ['read', 'search-type', 'create'], params: [], versioned: true };
   const types = { Patient: { ...facts, conditional_create } };
   const grant = { access_token, server: JSON.stringify({ fhir_version: '4.0.1', software: '', types }) };
   const access = { credentials: { way: 'bearer_token' }, grant, saveGrant: async () => {} };
-  return openClient(openEndpoint(`${url}/r4`, signal), access);
+  return createClient(createEndpoint(`${url}/r4`, signal), access);
 }
 
 const outcome = (diagnostics: string, code = 'invalid') => ({
@@ -102,12 +108,12 @@ test('a redirect to a record is not accepted as the created record', async () =>
 
 test('a record found instead of created counts only if it has our marker', async () => {
   const identifier = [{ system: 'urn:chartwire:marker', value: 'marker' }];
-  for (const [found, has_marker] of [
+  for (const [resource_found, has_marker] of [
     [{ resourceType: 'Patient', id: 'ours', identifier }, true],
     [{ resourceType: 'Patient', id: 'somebody-else' }, false],
   ] as const) {
-    const fake = await startFakeServer(() => ({ status: 200, json: found }));
-    const outcome = await clientOf(fake.url, undefined, true)
+    const fake = await startFakeServer(() => ({ status: 200, json: resource_found }));
+    const outcome = await createTestClient(fake.url, undefined, true)
       .create(person, 'marker')
       .catch((error: unknown) => error);
     expect(outcome).toMatchObject(has_marker ? { id: 'ours' } : { kind: 'unknown_outcome' });
@@ -159,9 +165,9 @@ describe('a response of the server', () => {
   test('a response with a page of a list may be larger than one with a record', async () => {
     const resource = { resourceType: 'Patient', id: '1', text: { div: 'x'.repeat(10_000_000) } };
     const fake = await startFakeServer(() => ({ json: { resourceType: 'Bundle', total: 1, entry: [{ resource }] } }));
-    const found = await clientOf(fake.url).searchAll<fhir.Patient>('Patient', {});
+    const matches = await createTestClient(fake.url).searchAll<fhir.Patient>('Patient', {});
     await fake.close();
-    expect(found).toStrictEqual([resource]);
+    expect(matches).toStrictEqual([resource]);
   });
 
   test('a response that rejects a request is quoted if it is readable text', async () => {
@@ -229,7 +235,7 @@ describe('a response of the server', () => {
     'a response with an issue of type %s is a failure with a code of the catalogue: %j',
     async (issue, resource, code) => {
       const fake = await startFakeServer(() => ({ status: 422, json: outcome('In words.', issue) }));
-      const failure = await failureOf(clientOf(fake.url).create(resource, 'marker'));
+      const failure = await awaitFailure(createTestClient(fake.url).create(resource, 'marker'));
       await fake.close();
       expect(failure).toMatchObject({ kind: 'refused', code, message: expect.stringContaining('In words.') });
       if (code === 'duplicate_patient') expect(failure.message).toContain('duplicate');
@@ -273,7 +279,7 @@ describe('a server that does not respond', () => {
   test('differs from an unreachable one, to which nothing was sent', async () => {
     const closed_server = await startFakeServer(() => ({ json: {} }));
     await closed_server.close();
-    const failure = await failureOf(clientOf(closed_server.url).create(person, 'marker'));
+    const failure = await awaitFailure(createTestClient(closed_server.url).create(person, 'marker'));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'The EMR cannot be reached.' });
   });
 
@@ -284,15 +290,15 @@ describe('a server that does not respond', () => {
       stop.abort();
       return { json: {} };
     });
-    const client = clientOf(fake.url, stop.signal);
-    expect(await failureOf(client.create(person, 'marker'))).toMatchObject({ kind: 'unknown_outcome' });
-    expect(await failureOf(client.read('Patient', '1'))).toMatchObject({ kind: 'unavailable' });
-    expect(await failureOf(client.create(person, 'marker'))).toMatchObject({ kind: 'unavailable' });
+    const client = createTestClient(fake.url, stop.signal);
+    expect(await awaitFailure(client.create(person, 'marker'))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await awaitFailure(client.read('Patient', '1'))).toMatchObject({ kind: 'unavailable' });
+    expect(await awaitFailure(client.create(person, 'marker'))).toMatchObject({ kind: 'unavailable' });
     await fake.close();
   });
 });
 
 test('an address that is not allowed is refused before anything is sent', async () => {
-  const failure = await failureOf(clientOf('http://169.254.169.254').create(person, 'marker'));
+  const failure = await awaitFailure(createTestClient('http://169.254.169.254').create(person, 'marker'));
   expect(failure).toMatchObject({ kind: 'refused', message: 'The address of the EMR is not allowed.' });
 });

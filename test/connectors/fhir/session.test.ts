@@ -2,10 +2,10 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant } from '../../../src/emr/connector.ts';
 import { pageSignIn } from '../../../src/emr/fhir/sign-in/signIn.ts';
-import { openClient } from '../../../src/emr/fhir/transport/client.ts';
+import { createClient } from '../../../src/emr/fhir/transport/client.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { expectNoSecret, failureOf, openEndpoint, required } from '../larkspur/fixture.ts';
-import { linkedClient, newKeys, pathsOf, signedIn } from './fixture.ts';
+import { awaitFailure, createEndpoint, expectNoSecret, required } from '../larkspur/fixture.ts';
+import { linkedClient, listPaths, newKeys, signedIn } from './fixture.ts';
 
 const return_address = 'http://127.0.0.1:21001/back';
 let server: FhirServer;
@@ -24,10 +24,10 @@ describe('a token that expires early', () => {
     server.expireTokens('access');
     expect(await client.searchAll('Patient', {})).toEqual([]);
     // An empty list is requested again without paging parameters.
-    expect(pathsOf(endpoint)).toEqual([patients, token_path, patients, patients]);
+    expect(listPaths(endpoint)).toEqual([patients, token_path, patients, patients]);
     expect(saved).toHaveLength(1);
     await client.searchAll('Patient', {});
-    expect(pathsOf(endpoint)).toHaveLength(6);
+    expect(listPaths(endpoint)).toHaveLength(6);
   });
 
   test('is renewed once for several concurrent calls, including a write', async () => {
@@ -36,7 +36,7 @@ describe('a token that expires early', () => {
     const reads = Array.from({ length: 4 }, () => client.searchAll('Patient', {}));
     const created = client.create<fhir.Patient>({ resourceType: 'Patient' }, 'at-once');
     await Promise.all([...reads, created]);
-    expect(pathsOf(endpoint).filter((path) => path === token_path)).toHaveLength(1);
+    expect(listPaths(endpoint).filter((path) => path === token_path)).toHaveLength(1);
     expect(await client.findByMarker('Patient', 'at-once')).toBeDefined();
   });
 
@@ -44,7 +44,7 @@ describe('a token that expires early', () => {
     const { client } = await linkedClient(server);
     server.expireTokens('access');
     server.faults.token_uses_max = 0;
-    const failure = await failureOf(client.searchAll('Patient', {}));
+    const failure = await awaitFailure(client.searchAll('Patient', {}));
     expect(failure).toMatchObject({ kind: 'login_required', message: 'The EMR no longer accepts the sign-in.' });
   });
 
@@ -53,7 +53,7 @@ describe('a token that expires early', () => {
     const { client, endpoint, saved } = await linkedClient(server);
     server.faults.token_life_s = 3600;
     await client.searchAll('Patient', {});
-    expect(pathsOf(endpoint)).toEqual([token_path, patients]);
+    expect(listPaths(endpoint)).toEqual([token_path, patients]);
     expect(saved).toHaveLength(1);
   });
 
@@ -62,7 +62,7 @@ describe('a token that expires early', () => {
     server.expireTokens('access');
     for (const kind of ['error_500', 'too_many', 'html_500', 'reset', 'html_200', 'empty', 'truncated'] as const) {
       server.fail({ kind, path: '/auth/token' });
-      const failure = await failureOf(client.create<fhir.Patient>({ resourceType: 'Patient' }, 'no-renewal'));
+      const failure = await awaitFailure(client.create<fhir.Patient>({ resourceType: 'Patient' }, 'no-renewal'));
       // Known not to be applied, so never of unknown outcome.
       expect([kind, failure.kind]).toEqual([kind, 'unavailable']);
       expectNoSecret(failure, { password: server.clients.confidential.client_secret });
@@ -79,7 +79,7 @@ describe('a token that expires early', () => {
       if (database_down) throw new Error('database gone');
       saved.push(grant);
     };
-    const client = openClient(endpoint, { ...access, saveGrant });
+    const client = createClient(endpoint, { ...access, saveGrant });
     await expect(client.searchAll('Patient', {})).rejects.toThrow('database gone');
     database_down = false;
     await client.searchAll('Patient', {});
@@ -92,22 +92,22 @@ describe('an account that the EMR no longer accepts needs a person', () => {
     const { access, endpoint } = await linkedClient(server);
     server.expireTokens('access');
     const credentials = { ...access.credentials, client_secret: 'of last year' };
-    const client = openClient(endpoint, { ...access, credentials });
+    const client = createClient(endpoint, { ...access, credentials });
     for (let n = 0; n < 3; n++) {
-      const failure = await failureOf(client.searchAll('Patient', {}));
+      const failure = await awaitFailure(client.searchAll('Patient', {}));
       expect(failure.kind).toBe('login_required');
       expectNoSecret(failure, { password: 'of last year' }, { token: access.grant.access_token ?? '' });
     }
-    expect(pathsOf(endpoint).filter((path) => path === token_path)).toHaveLength(1);
+    expect(listPaths(endpoint).filter((path) => path === token_path)).toHaveLength(1);
   });
 
   test('when its bearer token expires, because it cannot be renewed', async () => {
-    const endpoint = openEndpoint(server.url);
+    const endpoint = createEndpoint(server.url);
     const credentials = { way: 'bearer_token', bearer_token: server.bearerToken() };
     const { grant } = await signedIn(endpoint, credentials);
-    const client = openClient(endpoint, { credentials, grant, saveGrant: async () => {} });
+    const client = createClient(endpoint, { credentials, grant, saveGrant: async () => {} });
     server.expireTokens('access');
-    const failure = await failureOf(client.searchAll('Patient', {}));
+    const failure = await awaitFailure(client.searchAll('Patient', {}));
     expect(failure).toMatchObject({ kind: 'login_required', message: 'The EMR no longer accepts the bearer token.' });
   });
 });
@@ -116,9 +116,9 @@ test('signing keys renew with a new assertion each time, because the EMR accepts
   const { keys, jwks } = await newKeys();
   server.register({ client_id: 'signed', jwks });
   const credentials = { way: 'backend_services', client_id: 'signed' };
-  const endpoint = { ...openEndpoint(server.url), keys };
+  const endpoint = { ...createEndpoint(server.url), keys };
   const { grant } = await signedIn(endpoint, credentials);
-  const client = openClient(endpoint, { credentials, grant, saveGrant: async () => {} });
+  const client = createClient(endpoint, { credentials, grant, saveGrant: async () => {} });
   for (let n = 0; n < 3; n++) {
     server.expireTokens('access');
     await client.searchAll('Patient', {});
@@ -126,7 +126,7 @@ test('signing keys renew with a new assertion each time, because the EMR accepts
 });
 
 describe('a person who signed in on the EMR’s page', () => {
-  async function linkedByPage(saved: Grant[] = [], endpoint = openEndpoint(server.url)) {
+  async function linkedByPage(saved: Grant[] = [], endpoint = createEndpoint(server.url)) {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
     const started = await pageSignIn.start(endpoint, credentials, { return_address, state: 's' });
     const [person] = server.people;
@@ -140,7 +140,7 @@ describe('a person who signed in on the EMR’s page', () => {
     const outcome = await pageSignIn.finish(endpoint, credentials, started.pending, returned);
     if (outcome.outcome !== 'signed_in') throw new Error('not signed in');
     const { grant } = await signedIn(endpoint, credentials, outcome.grant);
-    return openClient(endpoint, { credentials, grant, saveGrant: async (renewed) => void saved.push(renewed) });
+    return createClient(endpoint, { credentials, grant, saveGrant: async (renewed) => void saved.push(renewed) });
   }
 
   test.each([true, false])('stays signed in with refresh tokens, rotating (%s) or not', async (rotates) => {
@@ -159,7 +159,7 @@ describe('a person who signed in on the EMR’s page', () => {
   test('stays signed in if the server sends the refresh token only once', async () => {
     server.faults.refresh_rotates = false;
     const saved: Grant[] = [];
-    const endpoint = openEndpoint(server.url);
+    const endpoint = createEndpoint(server.url);
     const client = await linkedByPage(saved, endpoint);
     const { fetch } = endpoint.outbound;
     endpoint.outbound.fetch = async (url, request) => {
@@ -178,6 +178,6 @@ describe('a person who signed in on the EMR’s page', () => {
   test('must sign in again when the refresh token has expired', async () => {
     const client = await linkedByPage();
     server.expireTokens('all');
-    expect(await failureOf(client.searchAll('Patient', {}))).toMatchObject({ kind: 'login_required' });
+    expect(await awaitFailure(client.searchAll('Patient', {}))).toMatchObject({ kind: 'login_required' });
   });
 });

@@ -6,10 +6,10 @@ import { pageSignIn } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { refreshTokens, requestTokens } from '../../../src/emr/fhir/sign-in/tokens.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import {
+  awaitFailure,
+  createEndpoint,
   expectNoSecret,
   type FakeResponse,
-  failureOf,
-  openEndpoint,
   required,
   startFakeServer,
 } from '../larkspur/fixture.ts';
@@ -27,7 +27,7 @@ const byToken = (bearer_token = server.bearerToken()): Credentials => ({ way: 'b
 
 describe('a sign-in succeeds', () => {
   test('a sign-in succeeds with a bearer token, even with a trailing line break', async () => {
-    const { grant, capabilities } = await signedIn(openEndpoint(server.url), byToken(`${server.bearerToken()}\n`));
+    const { grant, capabilities } = await signedIn(createEndpoint(server.url), byToken(`${server.bearerToken()}\n`));
     expect(grant.access_token).not.toMatch(/\s/);
     expect(grant).not.toHaveProperty('refresh_token');
     const offered = (capabilities ?? []).filter((name) => !name.includes('.'));
@@ -35,7 +35,7 @@ describe('a sign-in succeeds', () => {
   });
 
   test('a sign-in succeeds with client ID and secret', async () => {
-    const { grant, user } = await signedIn(openEndpoint(server.url), bySecret(server));
+    const { grant, user } = await signedIn(createEndpoint(server.url), bySecret(server));
     expect(Number(grant.expires_at)).toBeGreaterThan(Date.now());
     expect(user.ehr_id).toBe(server.clients.confidential.client_id);
   });
@@ -46,7 +46,7 @@ describe('a sign-in succeeds', () => {
     server.register({ client_id, jwks });
     server.faults.assertions_need_type = true;
     // A server that accepts one signature algorithm only.
-    const endpoint = { ...openEndpoint(server.url), keys };
+    const endpoint = { ...createEndpoint(server.url), keys };
     const { fetch } = endpoint.outbound;
     endpoint.outbound.fetch = async (url, request) => {
       const response = await fetch(url, request);
@@ -63,7 +63,7 @@ describe('a sign-in succeeds', () => {
 
   test('on the EMR’s own page, with a code that is valid only with our verifier', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const endpoint = openEndpoint(server.url);
+    const endpoint = createEndpoint(server.url);
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'state-1' });
     expect(url).not.toContain(pending.verifier);
     expect(new URL(url).searchParams.get('code_challenge_method')).toBe('S256');
@@ -86,18 +86,18 @@ describe('a sign-in succeeds', () => {
 
   test('on the EMR’s own page, but not with a foreign state', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const endpoint = openEndpoint(server.url);
+    const endpoint = createEndpoint(server.url);
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
     const returned = await allowedOn(server, url);
     returned.searchParams.set('state', 'theirs');
-    const failure = await failureOf(pageSignIn.finish(endpoint, credentials, pending, returned));
+    const failure = await awaitFailure(pageSignIn.finish(endpoint, credentials, pending, returned));
     expect(failure.kind).toBe('unavailable');
     expectNoSecret(failure, { password: pending.verifier ?? '' });
   });
 
   test('on the EMR’s own page, unless the person declines', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const endpoint = openEndpoint(server.url);
+    const endpoint = createEndpoint(server.url);
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
     const outcome = await pageSignIn.finish(endpoint, credentials, pending, await allowedOn(server, url, 'deny'));
     expect(outcome).toEqual({ outcome: 'refused', reason: 'person' });
@@ -113,7 +113,7 @@ describe('the user of a sign-in', () => {
     ['the subject of a JWT', jwtFor({ sub: 'u1' }), 'sub:u1'],
     ['unknown for any other token', 'opaque', 'bearer'],
   ])('the user of a bearer token is %s', async (_, bearer_token, ehr_id) => {
-    const endpoint = openEndpoint(server.url);
+    const endpoint = createEndpoint(server.url);
     const { fetch } = endpoint.outbound;
     // The server accepts the token, whatever it is.
     const accepted = server.bearerToken();
@@ -132,7 +132,7 @@ describe('signing out', () => {
 
   test('revokes the refresh token and the access token', async () => {
     const credentials = { way: 'authorization_code', client_id: server.clients.public.client_id };
-    const endpoint = openEndpoint(server.url);
+    const endpoint = createEndpoint(server.url);
     const { url, pending } = await pageSignIn.start(endpoint, credentials, { return_address, state: 'ours' });
     const outcome = await pageSignIn.finish(endpoint, credentials, pending, await allowedOn(server, url));
     if (outcome.outcome !== 'signed_in') throw new Error('not signed in');
@@ -149,16 +149,16 @@ describe('signing out', () => {
 
   test('finds the revocation endpoint for a grant that does not contain it', async () => {
     const credentials = bySecret(server);
-    const { grant } = await signedIn(openEndpoint(server.url), credentials);
+    const { grant } = await signedIn(createEndpoint(server.url), credentials);
     const { revocation_endpoint: _, ...authority } = JSON.parse(grant.authority ?? '');
     const earlier = { ...grant, authority: JSON.stringify(authority) };
-    expect(await fhir.signOut?.(openEndpoint(server.url), { credentials, grant: earlier })).toBe(true);
+    expect(await fhir.signOut?.(createEndpoint(server.url), { credentials, grant: earlier })).toBe(true);
     expect(await reads(grant.access_token)).toBe(401);
   });
 
   test('is not offered for a bearer token, which was issued to somebody else', async () => {
-    const { grant } = await signedIn(openEndpoint(server.url), byToken());
-    expect(await fhir.signOut?.(openEndpoint(server.url), { credentials: byToken(), grant })).toBe(false);
+    const { grant } = await signedIn(createEndpoint(server.url), byToken());
+    expect(await fhir.signOut?.(createEndpoint(server.url), { credentials: byToken(), grant })).toBe(false);
   });
 });
 
@@ -168,20 +168,20 @@ test('lists that require search criteria are not supported, at linking or later'
     ['listPatients', 'listAppointments'],
     ['findPatient', 'searchPatients', 'getAppointment', 'listLocations'],
   ];
-  const { capabilities, grant } = await signedIn(openEndpoint(server.url), bySecret(server));
+  const { capabilities, grant } = await signedIn(createEndpoint(server.url), bySecret(server));
   expect(capabilities?.filter((name) => [...lost, ...saved].includes(name)).sort()).toEqual(saved.toSorted());
   const access = { credentials: bySecret(server), grant, saveGrant: async () => {} };
-  expect(Object.keys(fhir.open(openEndpoint(server.url), access))).not.toContain('listPatients');
+  expect(Object.keys(fhir.open(createEndpoint(server.url), access))).not.toContain('listPatients');
   // A server that is out of order says nothing about its lists.
   server.reset();
   for (const type of ['Patient', 'Appointment']) server.fail({ kind: 'error_500', method: 'GET', path: `/${type}?` });
   // Makes the next refresh return a change.
   server.faults.search_by_form = 'unknown';
-  const unsure = await fhir.refreshCapabilities?.(openEndpoint(server.url), access);
+  const unsure = await fhir.refreshCapabilities?.(createEndpoint(server.url), access);
   expect(unsure?.capabilities).toBeDefined();
   expect(unsure?.capabilities).not.toContain('listPatients');
   server.reset();
-  expect((await fhir.refreshCapabilities?.(openEndpoint(server.url), access))?.capabilities).toEqual(
+  expect((await fhir.refreshCapabilities?.(createEndpoint(server.url), access))?.capabilities).toEqual(
     expect.arrayContaining(lost),
   );
 });
@@ -191,7 +191,7 @@ test('an unreachable, overloaded or malfunctioning server is unavailable, and no
   for (const kind of ['error_500', 'too_many', 'html_500', 'reset', 'truncated'] as const) {
     for (const path of ['metadata', 'smart-configuration', '/auth/token', 'Patient']) {
       server.fail({ kind, path });
-      const failure = await failureOf(fhir.signIn(openEndpoint(server.url), credentials, undefined));
+      const failure = await awaitFailure(fhir.signIn(createEndpoint(server.url), credentials, undefined));
       expect([failure.kind, kind, path]).toEqual(['unavailable', kind, path]);
       expectNoSecret(failure, { password: credentials.client_secret ?? '' });
       server.reset();
@@ -219,7 +219,7 @@ test.each([
   async (_name, response, expected) => {
     const fake = await startFakeServer(() => response);
     const outcome = await requestTokens({
-      endpoint: openEndpoint(fake.url),
+      endpoint: createEndpoint(fake.url),
       authority: { token_endpoint: `${fake.url}/token` },
       credentials: bySecret(server),
     }).catch((error: unknown) => error);
@@ -255,7 +255,7 @@ describe('other software at the address', () => {
         paths_called.push(`${request.headers.authorization ?? ''}${request.body}`);
         return response;
       });
-      const failure = await failureOf(fhir.signIn(openEndpoint(fake.url), bySecret(server), undefined));
+      const failure = await awaitFailure(fhir.signIn(createEndpoint(fake.url), bySecret(server), undefined));
       expect(failure).toMatchObject({ kind: 'refused', message });
       expect(paths_called.join('')).toBe('');
       await fake.close();

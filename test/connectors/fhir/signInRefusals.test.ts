@@ -4,7 +4,7 @@ import { fhir } from '../../../src/emr/fhir/fhir.ts';
 import { type TokenRefusal, toRefusal } from '../../../src/emr/fhir/sign-in/refusals.ts';
 import { pageSignIn } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
+import { awaitFailure, createEndpoint } from '../larkspur/fixture.ts';
 import { allowedOn, bySecret, newKeys, statedTypes } from './fixture.ts';
 
 const return_address = 'http://127.0.0.1:21001/back';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterEach(() => server.reset());
 afterAll(() => server.close());
 
-const signIn = (credentials: Credentials, endpoint = openEndpoint(server.url)): Promise<SignIn> =>
+const signIn = (credentials: Credentials, endpoint = createEndpoint(server.url)): Promise<SignIn> =>
   fhir.signIn(endpoint, credentials, undefined);
 const byToken = (bearer_token: string): Credentials => ({ way: 'bearer_token', bearer_token });
 const wrongSecret = () => ({ ...bySecret(server), client_secret: 'of last year' });
@@ -26,7 +26,7 @@ async function byOtherKey(client_id: string): Promise<SignIn> {
   const { jwks } = await newKeys();
   server.register({ client_id: 'other-keys', jwks });
   const { keys } = await newKeys();
-  return signIn({ way: 'backend_services', client_id }, { ...openEndpoint(server.url), keys });
+  return signIn({ way: 'backend_services', client_id }, { ...createEndpoint(server.url), keys });
 }
 
 describe('a refused sign-in says which it was', () => {
@@ -118,7 +118,7 @@ describe('a refused sign-in says which it was', () => {
 
   test('not as wrong credentials, if the server does not accept the token that it issued', async () => {
     server.faults.token_uses_max = 0;
-    const failure = await failureOf(signIn(bySecret(server)));
+    const failure = await awaitFailure(signIn(bySecret(server)));
     const message = 'The server issued a token and then did not accept it.';
     expect(failure).toMatchObject({ kind: 'refused', message });
   });
@@ -126,7 +126,7 @@ describe('a refused sign-in says which it was', () => {
 
 describe('a refused sign-in on the EMR’s own page says which it was', () => {
   async function onPage(credentials: Credentials) {
-    const endpoint = openEndpoint(server.url);
+    const endpoint = createEndpoint(server.url);
     const way = { way: 'authorization_code', ...credentials };
     const { url, pending } = await pageSignIn.start(endpoint, way, { return_address, state: 's' });
     return pageSignIn.finish(endpoint, way, pending, await allowedOn(server, url));
@@ -151,7 +151,7 @@ describe('the description of an error', () => {
     token_endpoint: 'https://emr.example/token',
     authorization_endpoint: 'https://emr.example/authorize',
   };
-  const reasonOf = (refusal: TokenRefusal, way: string) => toRefusal(refusal, { way }, authority).reason;
+  const toReason = (refusal: TokenRefusal, way: string) => toRefusal(refusal, { way }, authority).reason;
 
   test.each<[TokenRefusal, string, string]>([
     [{ refused: 'invalid_client' }, 'client_secret', 'access'],
@@ -183,6 +183,6 @@ describe('the description of an error', () => {
     [{ refused: 'unsupported_grant_type' }, 'client_secret', 'method'],
     [{ refused: 'unauthorized_client' }, 'client_secret', 'method'],
   ])('%j by %s means %s', (refusal, way, reason) => {
-    expect(reasonOf(refusal, way)).toBe(reason);
+    expect(toReason(refusal, way)).toBe(reason);
   });
 });

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir as connector } from '../../../src/emr/fhir/fhir.ts';
 import type { FaultSwitches } from '../../harness/fhir/faults.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint, required } from '../larkspur/fixture.ts';
-import { type Charts, markedBy, openCharts, performWrite, timezone } from './charts.ts';
+import { awaitFailure, createEndpoint, required } from '../larkspur/fixture.ts';
+import { type Charts, linkCharts, markedBy, performWrite, timezone } from './charts.ts';
 import { bySecret, signedIn } from './fixture.ts';
 import { call } from './inputs.ts';
 
@@ -12,7 +12,7 @@ let server: FhirServer;
 let charts: Charts;
 beforeAll(async () => {
   server = await startFhirServer({ data: 'small' });
-  charts = await openCharts(server);
+  charts = await linkCharts(server);
 });
 afterEach(() => server.reset());
 afterAll(() => server.close());
@@ -21,9 +21,9 @@ let count = 0;
 const newMarker = () => `call-${++count}-`;
 const lacking = (types: Record<string, FaultSwitches['withheld'][string]>) => {
   server.faults.withheld = types;
-  return openCharts(server);
+  return linkCharts(server);
 };
-const offered = async () => (await signedIn(openEndpoint(server.url), bySecret(server))).capabilities ?? [];
+const offered = async () => (await signedIn(createEndpoint(server.url), bySecret(server))).capabilities ?? [];
 const encounters = (marker: string) => markedBy<fhir.Encounter>(server, 'Encounter', marker);
 const tasks = (marker: string) => markedBy<fhir.Task>(server, 'Task', marker);
 const communications = (marker: string) => markedBy<fhir.Communication>(server, 'Communication', marker);
@@ -143,11 +143,11 @@ describe('a telephone encounter', () => {
   test('is completed by the next attempt after a kill between the encounter and its message', async () => {
     const marker = newMarker();
     server.fail({ kind: 'error_503', method: 'POST', path: '/Task' });
-    expect((await failureOf(charts.emr.createTelephoneEncounter.send(call, marker))).kind).toBe('unknown_outcome');
+    expect((await awaitFailure(charts.emr.createTelephoneEncounter.send(call, marker))).kind).toBe('unknown_outcome');
     expect([await encounters(marker), await tasks(marker)]).toMatchObject([[{}], []]);
     // Another process, which knows only what is stored.
     const access = { credentials: bySecret(server), grant: charts.grant(), saveGrant: async () => {}, timezone };
-    const { createTelephoneEncounter } = connector.open(openEndpoint(server.url), access);
+    const { createTelephoneEncounter } = connector.open(createEndpoint(server.url), access);
     const { ehr_id } = await performWrite(required(createTelephoneEncounter), call, marker);
     expect(await encounters(marker)).toMatchObject([{ id: ehr_id }]);
     expect(await tasks(marker)).toMatchObject([{ focus: { reference: `Encounter/${ehr_id}` } }]);
@@ -155,7 +155,7 @@ describe('a telephone encounter', () => {
 
   test('is stored once if the server refuses tasks in use', async () => {
     server.faults.refused_writes = { Task: { create: 403 } };
-    const opened = await openCharts(server);
+    const opened = await linkCharts(server);
     const marker = newMarker();
     await opened.emr.createTelephoneEncounter.send(call, marker);
     expect([await encounters(marker), await communications(marker)]).toMatchObject([[{}], [{}]]);
@@ -163,12 +163,12 @@ describe('a telephone encounter', () => {
 
   test('is no longer offered once the server refuses every form of its message', async () => {
     server.faults.refused_writes = { Task: { create: 403 }, Communication: { create: 405 } };
-    const { emr } = await openCharts(server);
-    const failure = await failureOf(emr.createTelephoneEncounter.send(call, newMarker()));
+    const { emr } = await linkCharts(server);
+    const failure = await awaitFailure(emr.createTelephoneEncounter.send(call, newMarker()));
     expect(failure).toMatchObject({ kind: 'refused', not_offered: true });
     expect(failure.message).toMatch(/^The telephone encounter was stored, but its message was not\. /);
     const marker = newMarker();
-    expect((await failureOf(emr.createTelephoneEncounter.send(call, marker))).not_offered).toBe(true);
+    expect((await awaitFailure(emr.createTelephoneEncounter.send(call, marker))).not_offered).toBe(true);
     expect(await encounters(marker)).toEqual([]);
   });
 
@@ -179,7 +179,9 @@ describe('a telephone encounter', () => {
     ['pharmacy_ehr_id', 'pharmacy'],
   ])('is refused before anything is written if %s does not exist', async (field, name) => {
     const marker = newMarker();
-    const failure = await failureOf(charts.emr.createTelephoneEncounter.send({ ...call, [field]: 'nobody' }, marker));
+    const failure = await awaitFailure(
+      charts.emr.createTelephoneEncounter.send({ ...call, [field]: 'nobody' }, marker),
+    );
     expect(failure).toMatchObject({ kind: 'not_found', message: `The EMR has no ${name} with ID 'nobody'.` });
     expect(await encounters(marker)).toEqual([]);
   });
@@ -187,7 +189,7 @@ describe('a telephone encounter', () => {
   test('is refused by name if it has a field that FHIR has no place for', async () => {
     const marker = newMarker();
     const input = { ...call, template_name: 'Synthetic template' };
-    expect((await failureOf(charts.emr.createTelephoneEncounter.send(input, marker))).message).toBe(
+    expect((await awaitFailure(charts.emr.createTelephoneEncounter.send(input, marker))).message).toBe(
       "Field 'template_name' is not supported by this EMR.",
     );
     expect(await encounters(marker)).toEqual([]);
@@ -232,7 +234,7 @@ describe('an action', () => {
   test.each([['enc-1-1'], ['no-such-encounter']])('is refused for %s, which is no call', async (encounter_ehr_id) => {
     const marker = newMarker();
     const send = charts.emr.addTelephoneAction.send({ encounter_ehr_id, text, high_priority: false }, marker);
-    expect(await failureOf(send)).toMatchObject({
+    expect(await awaitFailure(send)).toMatchObject({
       kind: 'not_found',
       message: `The EMR has no telephone encounter with ID '${encounter_ehr_id}'.`,
     });
@@ -301,7 +303,7 @@ describe('a refill', () => {
     });
     const marker = newMarker();
     const refill = { encounter_ehr_id: await newCall(), medication_ehr_id: 'rx-other', pharmacy_ehr_id: null };
-    expect(await failureOf(charts.emr.addRefill.send(refill, marker))).toMatchObject({
+    expect(await awaitFailure(charts.emr.addRefill.send(refill, marker))).toMatchObject({
       kind: 'refused',
       message: 'The medication and the telephone encounter belong to different patients.',
     });

@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { loadDefinitions } from '../../harness/fhir/loadDefinitions.ts';
 import { makePractice } from '../../harness/fhir/practice/practice.ts';
-import { referencesOf } from '../../harness/fhir/repository.ts';
+import { listReferences } from '../../harness/fhir/repository.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 
 let server: FhirServer;
@@ -263,7 +263,7 @@ test('the synthetic practice is valid R4 without dangling references', async () 
   const all = makePractice('practice');
   const ids = new Set(all.map(({ resourceType, id }) => `${resourceType}/${id}`));
   expect(ids.size).toBe(all.length);
-  expect(all.flatMap(referencesOf).filter((reference) => !ids.has(reference))).toEqual([]);
+  expect(all.flatMap(listReferences).filter((reference) => !ids.has(reference))).toEqual([]);
   const count = (type: string) => all.filter(({ resourceType }) => resourceType === type).length;
   expect([count('Patient'), count('Claim'), count('ClaimResponse')]).toEqual([200, 5000, 1950]);
 });
@@ -273,15 +273,15 @@ test('a search by references returns the same with and without the index', async
   const [claim] = await practice.resources<fhir.Claim>('Claim');
   const all = await practice.resources<fhir.Claim>('Claim');
   const headers = { authorization: `Bearer ${practice.bearerToken()}` };
-  const found = async (query: string) => {
+  const findIds = async (query: string) => {
     const bundle: fhir.Bundle = JSON.parse(await (await fetch(`${practice.url}/Claim?${query}`, { headers })).text());
     return bundle.entry?.map(({ resource }) => resource?.id);
   };
   const patient = claim?.patient.reference;
   const same = all.filter((one) => one.patient.reference === patient).map(({ id }) => id);
-  expect(await found(`patient=${patient}`)).toEqual(same);
-  expect(await found(`patient=${patient}&_sort=-_lastUpdated`)).toEqual(same.toReversed());
-  expect(await found(`patient=${patient}&status=cancelled,draft`)).toEqual(
+  expect(await findIds(`patient=${patient}`)).toEqual(same);
+  expect(await findIds(`patient=${patient}&_sort=-_lastUpdated`)).toEqual(same.toReversed());
+  expect(await findIds(`patient=${patient}&status=cancelled,draft`)).toEqual(
     all.filter((one) => one.patient.reference === patient && one.status === 'cancelled').map(({ id }) => id),
   );
   await practice.close();

@@ -1,11 +1,11 @@
 import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fhir as fhirConnector } from '../../../src/emr/fhir/fhir.ts';
-import { openClient } from '../../../src/emr/fhir/transport/client.ts';
+import { createClient } from '../../../src/emr/fhir/transport/client.ts';
 import { collect } from '../../../src/emr/operations/operation.ts';
 import type { Operations } from '../../../src/emr/operations/operations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint } from '../larkspur/fixture.ts';
+import { awaitFailure, createEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, linkedClient, signedIn } from './fixture.ts';
 
 let server: FhirServer;
@@ -18,9 +18,9 @@ afterAll(() => server.close());
 /** The operations and facts of an account that is linked now. */
 async function link() {
   const { access, client } = await linkedClient(server);
-  const { capabilities = [] } = await signedIn(openEndpoint(server.url), bySecret(server));
+  const { capabilities = [] } = await signedIn(createEndpoint(server.url), bySecret(server));
   // A test that uses an unsupported operation fails.
-  const emr = fhirConnector.open(openEndpoint(server.url), access) as Operations;
+  const emr = fhirConnector.open(createEndpoint(server.url), access) as Operations;
   return { access, client, capabilities, emr, facts: JSON.parse(access.grant.server ?? '{}') };
 }
 
@@ -53,7 +53,7 @@ describe('a server that finds nothing if a search has a parameter it does not ha
       const { capabilities, client } = await link();
       expect(capabilities).not.toContain('searchPatients');
       expect(capabilities).toContain('listPatients');
-      const failure = await failureOf(client.searchAll<fhir.Patient>('Patient', { [param]: 'x' }));
+      const failure = await awaitFailure(client.searchAll<fhir.Patient>('Patient', { [param]: 'x' }));
       expect(failure).toMatchObject({ kind: 'refused', code: 'not_supported' });
     },
   );
@@ -71,7 +71,7 @@ describe('a server that finds nothing if a search has a parameter it does not ha
     const { client } = await link();
     expect(client.canFind('Patient')).toBe(false);
     expect(client.canFind('DocumentReference')).toBe(false);
-    expect(await failureOf(client.findByMarker('Patient', 'a-marker'))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await awaitFailure(client.findByMarker('Patient', 'a-marker'))).toMatchObject({ kind: 'unknown_outcome' });
   });
 
   test('does not change what an ordinary server offers', async () => {
@@ -88,17 +88,17 @@ describe('a parameter that stops working, or was never probed', () => {
     const saved: string[] = [];
     const grant = { ...access.grant, server: JSON.stringify(facts) };
     const saveGrant = async (renewed: Record<string, string>) => void saved.push(renewed.server ?? '');
-    return { client: openClient(openEndpoint(server.url), { ...access, grant, saveGrant }), saved };
+    return { client: createClient(createEndpoint(server.url), { ...access, grant, saveGrant }), saved };
   };
 
   test('is noticed when a search by it finds nothing, and remembered', async () => {
     const { client, saved } = await unprobed();
     server.faults.useless_params = ['birthdate'];
     const search = () => client.searchAll<fhir.Patient>('Patient', { birthdate: 'ge1900-01-01' });
-    expect(await failureOf(search())).toMatchObject({ kind: 'refused', code: 'not_supported' });
+    expect(await awaitFailure(search())).toMatchObject({ kind: 'refused', code: 'not_supported' });
     expect(saved.at(-1)).toContain('"useless_params":{"Patient":["birthdate"]}');
     const before = server.ledger.length;
-    expect(await failureOf(search())).toMatchObject({ code: 'not_supported' });
+    expect(await awaitFailure(search())).toMatchObject({ code: 'not_supported' });
     expect(server.ledger.length, 'not asked again').toBe(before);
   });
 
@@ -117,7 +117,7 @@ describe('a parameter that stops working, or was never probed', () => {
     server.faults.useless_params = ['family'];
     const { access } = await linkedClient(server);
     server.reset();
-    const refreshed = await fhirConnector.refreshCapabilities?.(openEndpoint(server.url), access);
+    const refreshed = await fhirConnector.refreshCapabilities?.(createEndpoint(server.url), access);
     expect(refreshed?.capabilities).toContain('searchPatients');
   });
 });
@@ -128,7 +128,7 @@ test('probing at linking is time-bounded, and the rest is probed with the next s
   // It ended before everything was probed.
   expect(JSON.parse(access.grant.server ?? '{}')).not.toHaveProperty('probed_at');
   server.reset();
-  const refreshed = await fhirConnector.refreshCapabilities?.(openEndpoint(server.url), access);
+  const refreshed = await fhirConnector.refreshCapabilities?.(createEndpoint(server.url), access);
   expect(JSON.parse(refreshed?.grant.server ?? '{}')).toHaveProperty('probed_at');
 });
 
@@ -137,6 +137,6 @@ test('a type that the account may not read is not listed', async () => {
   const { capabilities, client } = await link();
   expect(capabilities).not.toContain('listClaims');
   expect(capabilities).toContain('listPatients');
-  const failure = await failureOf(client.searchAll('Claim', {}));
+  const failure = await awaitFailure(client.searchAll('Claim', {}));
   expect(failure).toMatchObject({ kind: 'refused', code: 'not_permitted', not_offered: true });
 });

@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { EmrFailure } from '../../../src/emr/emrFailure.ts';
 import { fhir as fhir_connector } from '../../../src/emr/fhir/fhir.ts';
 import { supportedCapabilities } from '../../../src/emr/fhir/operations.ts';
-import { type FhirClient, openClient } from '../../../src/emr/fhir/transport/client.ts';
+import { createClient, type FhirClient } from '../../../src/emr/fhir/transport/client.ts';
 import { marker_system } from '../../../src/emr/fhir/transport/creates.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { failureOf } from '../larkspur/fixture.ts';
+import { awaitFailure } from '../larkspur/fixture.ts';
 import { linkedClient } from './fixture.ts';
 
 let server: FhirServer;
@@ -61,8 +61,8 @@ describe('a create', () => {
     const { client: other } = await linkedClient(server);
     expect(other.canFind('Patient')).toBe(false);
     const marker = newMarker();
-    expect(await failureOf(other.create(patient('Lost'), marker))).toMatchObject({ kind: 'unknown_outcome' });
-    expect(await failureOf(other.findByMarker('Patient', marker))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await awaitFailure(other.create(patient('Lost'), marker))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await awaitFailure(other.findByMarker('Patient', marker))).toMatchObject({ kind: 'unknown_outcome' });
   });
 
   test('a create that the server confirmed but does not find by marker is marked as accepted', async () => {
@@ -70,7 +70,7 @@ describe('a create', () => {
     const marker = newMarker();
     // Like a server that keeps only its own identifiers.
     Object.assign(server.faults, { create_response: 'empty_without_location', search_by_identifier: false });
-    const failure = await failureOf(other.create(patient('Unmarked'), marker));
+    const failure = await awaitFailure(other.create(patient('Unmarked'), marker));
     expect(failure).toMatchObject({ kind: 'unknown_outcome', accepted: true });
     server.faults.create_response = 'empty';
     expect(await other.create(patient('Unmarked'), newMarker())).toMatchObject({ id: expect.any(String) });
@@ -95,18 +95,18 @@ describe('a create', () => {
     // An empty or unreadable success is followed by a lookup. Every other loss is unknown.
     if (outcome instanceof EmrFailure) expect(outcome.kind).toBe('unknown_outcome');
     else expect(['html_200', 'empty', 'not_fhir']).toContain(kind);
-    const found = await other.findByMarker<fhir.Patient>('Patient', marker);
-    expect(await bearing(marker)).toMatchObject([{ id: found?.id }]);
+    const match = await other.findByMarker<fhir.Patient>('Patient', marker);
+    expect(await bearing(marker)).toMatchObject([{ id: match?.id }]);
   });
 
   test('a create that was never sent, or clearly rejected, has no unknown outcome', async () => {
     const definite = { too_many: 'unavailable', too_many_retry_after: 'unavailable', forbidden: 'refused' } as const;
     for (const [kind, expected] of Object.entries(definite)) {
       server.fail({ kind: kind as keyof typeof definite, method: 'POST' });
-      expect((await failureOf(client.create(patient('No'), newMarker()))).kind).toBe(expected);
+      expect((await awaitFailure(client.create(patient('No'), newMarker()))).kind).toBe(expected);
     }
     const invalid = { ...patient('No'), nonsense: 1 } as fhir.Patient;
-    expect((await failureOf(client.create(invalid, newMarker()))).kind).toBe('refused');
+    expect((await awaitFailure(client.create(invalid, newMarker()))).kind).toBe('refused');
   });
 
   test('a create that fails because of a concurrent create is found to be absent and created', async () => {
@@ -141,9 +141,9 @@ describe('a create that collides with another request', () => {
 
   test('every time is unavailable if the server names the collision, else refused, but never a changed record', async () => {
     server.fail({ kind: 'collision', method: 'POST', path: 'R4/Patient', times: 3 });
-    expect(await failureOf(client.create(patient('Collided'), newMarker()))).toMatchObject({ kind: 'unavailable' });
+    expect(await awaitFailure(client.create(patient('Collided'), newMarker()))).toMatchObject({ kind: 'unavailable' });
     server.fail({ kind: 'conflict', method: 'POST', path: 'R4/Patient', times: 3 });
-    expect(await failureOf(client.create(patient('Collided'), newMarker()))).toMatchObject({
+    expect(await awaitFailure(client.create(patient('Collided'), newMarker()))).toMatchObject({
       kind: 'refused',
       code: 'emr_refused',
     });
@@ -175,8 +175,8 @@ describe('a server that names only the id of a new record, in a format of its ow
       if (request.method !== 'POST' || !String(url).endsWith('/Patient')) return response;
       return { ...response, body: Buffer.from(JSON.stringify({ uuid: id })) };
     };
-    const misled = openClient({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, access);
-    const failure = await failureOf(misled.create(person('Someone'), newMarker()));
+    const misled = createClient({ ...endpoint, outbound: { ...endpoint.outbound, fetch } }, access);
+    const failure = await awaitFailure(misled.create(person('Someone'), newMarker()));
     expect(failure).toMatchObject({ kind: 'unknown_outcome', accepted: true });
   });
 });
@@ -189,15 +189,15 @@ describe('a server that drops our marker', () => {
     expect(other.canFind('Patient')).toBe(true);
     expect((await other.create(patient('Unmarked'), newMarker())).id).toBeDefined();
     const [grant] = saved.slice(-1);
-    const next = openClient(endpoint, { ...access, grant: grant ?? access.grant });
+    const next = createClient(endpoint, { ...access, grant: grant ?? access.grant });
     expect([next.canFind('Patient'), next.canFind('Coverage')]).toStrictEqual([false, true]);
-    expect(await failureOf(next.findByMarker('Patient', newMarker()))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await awaitFailure(next.findByMarker('Patient', newMarker()))).toMatchObject({ kind: 'unknown_outcome' });
     // A second one changes nothing, and a refresh does not reset it.
     await next.create(patient('Unmarked'), newMarker());
     expect(saved).toHaveLength(1);
     server.faults.withheld = { Claim: 'all' };
     const refreshed = await fhir_connector.refreshCapabilities?.(endpoint, { ...access, grant: grant ?? access.grant });
-    expect(openClient(endpoint, { ...access, grant: refreshed?.grant ?? {} }).canFind('Patient')).toBe(false);
+    expect(createClient(endpoint, { ...access, grant: refreshed?.grant ?? {} }).canFind('Patient')).toBe(false);
   });
 
   test('for two types is detected for both, even if its token is renewed in between', async () => {
@@ -216,7 +216,7 @@ describe('a server that drops our marker', () => {
     server.expireTokens('access');
     await insured();
     const [grant] = saved.slice(-1);
-    const next = openClient(endpoint, { ...access, grant: grant ?? access.grant });
+    const next = createClient(endpoint, { ...access, grant: grant ?? access.grant });
     expect([next.canFind('Patient'), next.canFind('Coverage'), next.canFind('Task')]).toStrictEqual([
       false,
       false,
@@ -236,10 +236,12 @@ describe('a server that drops our marker', () => {
 
   test('is suspected until one record was found by its marker', async () => {
     const { client: other } = await linkedClient(server);
-    expect(await failureOf(other.findCreated('Patient', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await awaitFailure(other.findCreated('Patient', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
     await other.create(patient('First'), newMarker());
     expect(await other.findCreated('Patient', 'never-sent')).toBeUndefined();
-    expect(await failureOf(other.findCreated('Appointment', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
+    expect(await awaitFailure(other.findCreated('Appointment', 'never-sent'))).toMatchObject({
+      kind: 'unknown_outcome',
+    });
   });
 });
 
@@ -248,7 +250,7 @@ test('a server that ignores the marker and returns everything is not trusted', a
   await client.create(patient('Anyone'), newMarker());
   Object.assign(server.faults, { search_by_identifier: false, unknown_parameter: 'ignore' });
   expect(other.canFind('Patient')).toBe(true);
-  expect(await failureOf(other.findByMarker('Patient', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
+  expect(await awaitFailure(other.findByMarker('Patient', 'never-sent'))).toMatchObject({ kind: 'unknown_outcome' });
 });
 
 describe('an update on a server that fails on elements that it generates itself', () => {
@@ -273,7 +275,7 @@ describe('an update on a server that fails on elements that it generates itself'
     const { client: other } = await linkedClient(server);
     server.fail({ kind: 'error_500', method: 'PUT', times: 5 });
     const work = other.update<fhir.Patient>('Patient', 'plain', (now) => ({ ...now, gender: 'other' }), newMarker());
-    expect(await failureOf(work)).toMatchObject({ kind: 'unavailable' });
+    expect(await awaitFailure(work)).toMatchObject({ kind: 'unavailable' });
   });
 });
 
@@ -305,8 +307,8 @@ describe('an update', () => {
     // A repeated change keeps the order.
     const { after } = await client.update<fhir.Patient>('Patient', id, rename('again'), changes[6] ?? '');
     expect(after.identifier?.map(({ value }) => value)).toEqual(['A-1', created, ...changes.slice(-5)]);
-    const found = await Promise.all([created, ...changes].map((each) => client.findByMarker('Patient', each)));
-    expect(found.map((each) => each?.id === id)).toEqual([
+    const matches = await Promise.all([created, ...changes].map((each) => client.findByMarker('Patient', each)));
+    expect(matches.map((each) => each?.id === id)).toEqual([
       true,
       false,
       false,
@@ -362,7 +364,7 @@ describe('an update', () => {
       },
       newMarker(),
     );
-    expect(await failureOf(work)).toMatchObject({ kind: 'refused', message: 'Changed by others.' });
+    expect(await awaitFailure(work)).toMatchObject({ kind: 'refused', message: 'Changed by others.' });
     expect((await client.read<fhir.Patient>('Patient', id))?.name).toEqual([{ family: 'Theirs' }]);
   });
 
@@ -379,13 +381,13 @@ describe('an update', () => {
       },
       newMarker(),
     );
-    expect(await failureOf(work)).toMatchObject({ kind: 'unavailable' });
+    expect(await awaitFailure(work)).toMatchObject({ kind: 'unavailable' });
     expect(version).toBe(103);
   });
 
   test('an update of a missing record is not_found, and an id that changes the path is not sent', async () => {
     for (const id of ['nobody', '..', '.', 'a/b', '']) {
-      expect(await failureOf(client.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
+      expect(await awaitFailure(client.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
         kind: 'not_found',
         code: 'patient_not_found',
       });
@@ -397,7 +399,7 @@ describe('an update', () => {
     server.faults.versioning = 'no-version';
     const { id = '' } = await stored('Unversioned');
     const { client: other } = await linkedClient(server);
-    expect(await failureOf(other.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
+    expect(await awaitFailure(other.update('Patient', id, (same) => same, newMarker()))).toMatchObject({
       kind: 'refused',
     });
     expect(supportedCapabilities(other.capabilities)).not.toContain('updatePatient');
@@ -407,7 +409,7 @@ describe('an update', () => {
   test('an update whose response is lost has an unknown outcome and is found by its marker', async () => {
     const { id = '' } = await stored('Unsure');
     server.fail({ kind: 'reset', method: 'PUT', performed: true });
-    expect(await failureOf(client.update<fhir.Patient>('Patient', id, rename('Eve'), 'update-lost'))).toMatchObject({
+    expect(await awaitFailure(client.update<fhir.Patient>('Patient', id, rename('Eve'), 'update-lost'))).toMatchObject({
       kind: 'unknown_outcome',
     });
     expect(await client.findByMarker<fhir.Patient>('Patient', 'update-lost')).toMatchObject({ id });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findStateZone } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { us_state } from '../../../src/model/fields.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openEndpoint } from '../larkspur/fixture.ts';
+import { createEndpoint } from '../larkspur/fixture.ts';
 import { bySecret, signedIn } from './fixture.ts';
 
 let server: FhirServer;
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const zone = async () => (await signedIn(openEndpoint(server.url), bySecret(server))).timezone;
+const zone = async () => (await signedIn(createEndpoint(server.url), bySecret(server))).timezone;
 
 test('a practice is in the zone of its location, else in that of its state, else in none', async () => {
   expect(await zone()).toBeUndefined();

@@ -3,12 +3,12 @@ import { connectors } from '../../../src/emr/index.ts';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import { createOutbound } from '../../../src/platform/security/outbound.ts';
 import {
+  awaitFailure,
   collect,
-  failureOf,
+  createEndpoint,
+  createOperations,
   type LarkspurFixture,
-  openEndpoint,
   openFixture,
-  openOperations,
   signedInGrant,
 } from './fixture.ts';
 
@@ -23,7 +23,7 @@ test('is registered by its name', () => {
 });
 
 test('opens exactly the operations that it declares', () => {
-  const operations = larkspur.open(openEndpoint('https://emr.example'), {
+  const operations = larkspur.open(createEndpoint('https://emr.example'), {
     credentials: {},
     grant: {},
     saveGrant: async () => {},
@@ -48,9 +48,9 @@ test.each([
 });
 
 test('an address that is not allowed is refused and not retried', async () => {
-  const endpoint = { ...openEndpoint('http://10.0.0.1'), outbound: createOutbound({ sandbox: false, allow: [] }) };
-  const { emr } = openOperations(endpoint, {}, {});
-  const failure = await failureOf(collect(emr.listStaff()));
+  const endpoint = { ...createEndpoint('http://10.0.0.1'), outbound: createOutbound({ sandbox: false, allow: [] }) };
+  const { emr } = createOperations(endpoint, {}, {});
+  const failure = await awaitFailure(collect(emr.listStaff()));
   expect(failure).toMatchObject({
     kind: 'refused',
     code: 'emr_address_refused',
@@ -61,18 +61,18 @@ test('an address that is not allowed is refused and not retried', async () => {
 test.each(['http://127.0.0.1:9', 'http://127.0.0.1:9/'])(
   'an unreachable %s is unavailable, for a write too',
   async (address) => {
-    const { emr } = openOperations(openEndpoint(address), {}, {});
+    const { emr } = createOperations(createEndpoint(address), {}, {});
     const expected = { kind: 'unavailable', message: 'Larkspur cannot be reached.' };
-    expect(await failureOf(emr.findPatient('LK100001'))).toMatchObject(expected);
+    expect(await awaitFailure(emr.findPatient('LK100001'))).toMatchObject(expected);
     const input = { patient_ehr_id: '10001', pharmacy_ehr_id: '9002' };
-    expect(await failureOf(emr.addPatientPharmacy.send(input, 'm-1'))).toMatchObject(expected);
+    expect(await awaitFailure(emr.addPatientPharmacy.send(input, 'm-1'))).toMatchObject(expected);
   },
 );
 
 test('a telephone encounter with a refill at a new pharmacy is stored as sent', async () => {
-  const endpoint = openEndpoint(fixture.emr.url);
+  const endpoint = createEndpoint(fixture.emr.url);
   const grant = await signedInGrant(fixture);
-  const { emr } = openOperations(endpoint, fixture.credentials, grant);
+  const { emr } = createOperations(endpoint, fixture.credentials, grant);
   const { example } = fixture.emr;
   const patient = await emr.findPatient(example.patient_mrn);
   const patient_ehr_id = patient?.ehr_id ?? '';
@@ -120,8 +120,8 @@ test('a telephone encounter with a refill at a new pharmacy is stored as sent', 
 });
 
 test('an id is encoded as one path segment', async () => {
-  const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, await signedInGrant(fixture));
-  const failure = await failureOf(emr.listMedications('10001/medications?x=#'));
+  const { emr } = createOperations(createEndpoint(fixture.emr.url), fixture.credentials, await signedInGrant(fixture));
+  const failure = await awaitFailure(emr.listMedications('10001/medications?x=#'));
   const message = "No patient with id '10001/medications?x=#'.";
   expect(failure).toMatchObject({ kind: 'not_found', code: 'patient_not_found', message });
   expect(await emr.addRefill.find?.('a/b ?', refillInput)).toBeUndefined();

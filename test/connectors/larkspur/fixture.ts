@@ -59,7 +59,7 @@ export async function openFixture(options: { small?: boolean } = {}): Promise<La
 }
 
 /** An endpoint that records the called paths. */
-export function openEndpoint(
+export function createEndpoint(
   address: string,
   signal = new AbortController().signal,
 ): EmrEndpoint & { calls: string[] } {
@@ -73,13 +73,13 @@ export function openEndpoint(
 }
 
 export async function signedInGrant(fixture: LarkspurFixture): Promise<Grant> {
-  const response = await larkspur.signIn(openEndpoint(fixture.emr.url), fixture.credentials, fixture.code());
+  const response = await larkspur.signIn(createEndpoint(fixture.emr.url), fixture.credentials, fixture.code());
   if (response.outcome !== 'signed_in') throw new Error(`not signed in: ${JSON.stringify(response)}`);
   return response.grant;
 }
 
 /** All operations of Larkspur. `saved` are the saved grants. */
-export function openOperations(endpoint: EmrEndpoint, credentials: Access['credentials'], grant: Grant) {
+export function createOperations(endpoint: EmrEndpoint, credentials: Access['credentials'], grant: Grant) {
   const saved: Grant[] = [];
   const saveGrant = async (renewed: Grant) => void saved.push(renewed);
   // Larkspur implements every operation.
@@ -90,7 +90,7 @@ export function openOperations(endpoint: EmrEndpoint, credentials: Access['crede
 export { collect } from '../../../src/emr/operations/operation.ts';
 
 /** The failure of a call. Throws if the call succeeds. */
-export async function failureOf(work: Promise<unknown>): Promise<EmrFailure> {
+export async function awaitFailure(work: Promise<unknown>): Promise<EmrFailure> {
   const outcome = await work.then(
     (value) => new Error(`expected a failure, got ${JSON.stringify(value)}`),
     (error: unknown) => error,
@@ -110,11 +110,11 @@ export const read_failures = {
 } satisfies Record<string, Expected>;
 
 export function expectNoSecret(error: unknown, { password = '' }: Credentials, grant: Grant = {}): void {
-  for (const secret of [password, ...Object.values(grant)]) expect(everythingOf(error)).not.toContain(secret);
+  for (const secret of [password, ...Object.values(grant)]) expect(collectTexts(error)).not.toContain(secret);
 }
 
 /** Everything that could be logged of an error: its fields, its stack, and those of its causes. */
-function everythingOf(error: unknown): string {
+function collectTexts(error: unknown): string {
   const chain: unknown[] = [];
   for (let at = error; at !== undefined && chain.length < 20; at = at instanceof Error ? at.cause : undefined) {
     chain.push(at);

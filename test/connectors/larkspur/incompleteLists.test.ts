@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { collect, failureOf, openEndpoint, openOperations, startFakeServer } from './fixture.ts';
+import { awaitFailure, collect, createEndpoint, createOperations, startFakeServer } from './fixture.ts';
 
 describe('an incomplete list', () => {
   const closers: (() => Promise<unknown>)[] = [];
@@ -23,7 +23,7 @@ describe('an incomplete list', () => {
       return { json: responses[page - 1] ?? responses.at(-1) };
     });
     closers.push(fake.close);
-    return collect(openOperations(openEndpoint(fake.url), {}, {}).emr.listStaff());
+    return collect(createOperations(createEndpoint(fake.url), {}, {}).emr.listStaff());
   }
 
   test('differs from a complete one and from an empty one', async () => {
@@ -65,7 +65,7 @@ describe('an incomplete list', () => {
       ],
     ],
   ])('%s: unavailable', async (_, responses) => {
-    const failure = await failureOf(listFrom(responses));
+    const failure = await awaitFailure(listFrom(responses));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur returned an incomplete list.' });
   });
 
@@ -77,7 +77,7 @@ describe('an incomplete list', () => {
     ['a text', 'null'],
     ['a list', []],
   ])('a response with %s is unreadable', async (_, response) => {
-    const failure = await failureOf(listFrom([response]));
+    const failure = await awaitFailure(listFrom([response]));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur sent an unreadable response.' });
   });
 
@@ -91,9 +91,9 @@ describe('an incomplete list', () => {
       json: url?.includes('LK1') ? { total: 1, rows: [row] } : { total: 2, rows },
     }));
     closers.push(fake.close);
-    const { emr: faulty } = openOperations(openEndpoint(fake.url), {}, {});
-    expect(await failureOf(faulty.findPatient('LK1'))).toMatchObject({ kind: 'unavailable' });
-    expect(await failureOf(faulty.findPatient('LK2'))).toMatchObject({
+    const { emr: faulty } = createOperations(createEndpoint(fake.url), {}, {});
+    expect(await awaitFailure(faulty.findPatient('LK1'))).toMatchObject({ kind: 'unavailable' });
+    expect(await awaitFailure(faulty.findPatient('LK2'))).toMatchObject({
       kind: 'refused',
       code: 'patient_ambiguous',
       message: 'Larkspur has several patients with this MRN.',

@@ -13,16 +13,23 @@ import { ProviderSource } from '../../../src/model/records/providers.ts';
 import { ReferringProviderSource } from '../../../src/model/records/referringProviders.ts';
 import { StaffMemberSource } from '../../../src/model/records/staff.ts';
 import { CodeLists } from '../../../src/model/settings.ts';
-import { collect, type LarkspurFixture, openEndpoint, openFixture, openOperations, signedInGrant } from './fixture.ts';
+import {
+  collect,
+  createEndpoint,
+  createOperations,
+  type LarkspurFixture,
+  openFixture,
+  signedInGrant,
+} from './fixture.ts';
 
 let fixture: LarkspurFixture;
 let emr: Operations;
 let calls: string[];
 beforeAll(async () => {
   fixture = await openFixture();
-  const endpoint = openEndpoint(fixture.emr.url);
+  const endpoint = createEndpoint(fixture.emr.url);
   calls = endpoint.calls;
-  emr = openOperations(endpoint, fixture.credentials, await signedInGrant(fixture)).emr;
+  emr = createOperations(endpoint, fixture.credentials, await signedInGrant(fixture)).emr;
 });
 afterAll(() => fixture.close());
 

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant } from '../../../src/emr/connector.ts';
 import type { Operations } from '../../../src/emr/operations/operations.ts';
 import {
+  awaitFailure,
   collect,
+  createEndpoint,
+  createOperations,
   type Expected,
   expectNoSecret,
-  failureOf,
   type LarkspurFixture,
-  openEndpoint,
   openFixture,
-  openOperations,
   read_failures,
   signedInGrant,
 } from './fixture.ts';
@@ -20,7 +20,7 @@ let emr: Operations;
 beforeAll(async () => {
   fixture = await openFixture();
   grant = await signedInGrant(fixture);
-  emr = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant).emr;
+  emr = createOperations(createEndpoint(fixture.emr.url), fixture.credentials, grant).emr;
 });
 afterEach(() => fixture.control('DELETE', '/faults'));
 afterAll(() => fixture.close());
@@ -35,7 +35,7 @@ describe('a read', () => {
     ['empty', read_failures.unreadable],
   ])('a read with the fault %s is unavailable, and the next one is complete', async (kind, expected) => {
     await fixture.fault('list_staff', kind);
-    const failure = await failureOf(collect(emr.listStaff()));
+    const failure = await awaitFailure(collect(emr.listStaff()));
     expect(failure).toMatchObject(expected);
     expectNoSecret(failure, fixture.credentials, grant);
     expect(await collect(emr.listStaff())).toHaveLength(12);
@@ -52,15 +52,15 @@ describe('a read', () => {
       await fixture.fault('list_medications', kind);
       await fixture.fault('list_patient_pharmacies', kind);
       await fixture.fault('list_patients', kind);
-      expect(await failureOf(emr.listMedications('10001'))).toMatchObject({ kind: 'unavailable' });
-      expect(await failureOf(emr.listPatientPharmacies('10001'))).toMatchObject({ kind: 'unavailable' });
-      expect(await failureOf(emr.findPatient('LK100001'))).toMatchObject({ kind: 'unavailable' });
+      expect(await awaitFailure(emr.listMedications('10001'))).toMatchObject({ kind: 'unavailable' });
+      expect(await awaitFailure(emr.listPatientPharmacies('10001'))).toMatchObject({ kind: 'unavailable' });
+      expect(await awaitFailure(emr.findPatient('LK100001'))).toMatchObject({ kind: 'unavailable' });
     },
   );
 
   test('a read of a patient that does not exist is not_found', async () => {
     expect(await emr.findPatient('LK999999')).toBeUndefined();
-    const failure = await failureOf(emr.listMedications('1'));
+    const failure = await awaitFailure(emr.listMedications('1'));
     expect(failure).toMatchObject({ kind: 'not_found', message: "No patient with id '1'." });
   });
 });

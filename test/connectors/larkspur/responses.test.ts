@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import {
+  awaitFailure,
   collect,
+  createEndpoint,
+  createOperations,
   type FakeResponse,
-  failureOf,
-  openEndpoint,
-  openOperations,
   required,
   startFakeServer,
 } from './fixture.ts';
@@ -20,7 +20,7 @@ afterEach(async () => {
 async function againstResponse(response: FakeResponse, receipt: FakeResponse = response) {
   const fake = await startFakeServer(({ url }) => (url?.startsWith('/api/receipts/') ? receipt : response));
   closers.push(fake.close);
-  const { emr } = openOperations(openEndpoint(fake.url), {}, {});
+  const { emr } = createOperations(createEndpoint(fake.url), {}, {});
   const input = { patient_ehr_id: '1', pharmacy_ehr_id: '2' };
   return {
     read: () => collect(emr.listStaff()),
@@ -77,7 +77,11 @@ describe('a response', () => {
     ],
   ])('%s is classified by kind', async (_, response, read, write, find) => {
     const calls = await againstResponse(response);
-    const failures = [await failureOf(calls.read()), await failureOf(calls.write()), await failureOf(calls.find())];
+    const failures = [
+      await awaitFailure(calls.read()),
+      await awaitFailure(calls.write()),
+      await awaitFailure(calls.find()),
+    ];
     expect(failures.map((failure) => failure.kind)).toEqual([read, write, find]);
     for (const { message, cause } of failures) {
       expect(message).toMatch(/^(Larkspur .*\.|In words\.)$/);
@@ -104,14 +108,14 @@ describe('a response', () => {
     ['A_NEW_ONE', 'emr_refused'],
   ])('a response with the error code %s is a %s failure', async (errorCode, code, more = {}, status = 422) => {
     const { write } = await againstResponse({ status, ...rejection(errorCode, 'In words.', more) });
-    expect((await failureOf(write())).code).toBe(code);
+    expect((await awaitFailure(write())).code).toBe(code);
   });
 
   test('about fields that the practice requires names them as the interface does', async () => {
     const more = { missing: ['homePhone', 'sexCode', 'cellPhone'] };
     const text = 'This practice requires: homePhone, sexCode, cellPhone.';
     const { write } = await againstResponse({ status: 422, ...rejection('RULE_BROKEN', text, more) });
-    expect((await failureOf(write())).message).toBe('This practice requires: phone, sex, cell_phone.');
+    expect((await awaitFailure(write())).message).toBe('This practice requires: phone, sex, cell_phone.');
   });
 
   test('a response that our marker was used before returns the earlier write', async () => {
@@ -124,21 +128,21 @@ describe('a response', () => {
     const used = { status: 409, ...rejection('DUPLICATE_REFERENCE', '') };
     for (const receipt of [used, { status: 404, ...rejection('NOT_FOUND') }, { status: 500, raw: '' }]) {
       const { write } = await againstResponse(used, receipt);
-      expect(await failureOf(write())).toMatchObject({ kind: 'unknown_outcome' });
+      expect(await awaitFailure(write())).toMatchObject({ kind: 'unknown_outcome' });
     }
   });
 
   test.each([429, 503])('%i sets the time of the next attempt, in seconds or as a date', async (status) => {
     const seconds = await againstResponse({ status, headers: { 'retry-after': '7' }, raw: '' });
-    expect(await failureOf(seconds.write())).toMatchObject({ kind: 'unavailable', retry_after_ms: 7000 });
+    expect(await awaitFailure(seconds.write())).toMatchObject({ kind: 'unavailable', retry_after_ms: 7000 });
     const date = new Date(Date.now() + 60_000).toUTCString();
-    const clock = await failureOf(
+    const clock = await awaitFailure(
       (await againstResponse({ status, headers: { 'retry-after': date }, raw: '' })).read(),
     );
     expect(clock.retry_after_ms).toBeGreaterThan(50_000);
     expect(clock.retry_after_ms).toBeLessThanOrEqual(60_000);
     for (const headers of [{ 'retry-after': 'soon' }, {}]) {
-      const failure = await failureOf((await againstResponse({ status, headers, raw: '' })).read());
+      const failure = await awaitFailure((await againstResponse({ status, headers, raw: '' })).read());
       expect(failure.retry_after_ms).toBeUndefined();
     }
   });
@@ -146,10 +150,10 @@ describe('a response', () => {
   test('a response with Larkspur’s own text is cut at 1000 characters and stripped of control characters', async () => {
     const errorText = `No\u0000 such\r\nrecord\u001b[31m ${'😀'.repeat(1100)}`;
     const { write } = await againstResponse({ status: 422, ...rejection('REFUSED', errorText) });
-    const { message } = await failureOf(write());
+    const { message } = await awaitFailure(write());
     expect(message).toMatch(/^No {2}such record \[31m 😀+$/u);
     expect([...message]).toHaveLength(1000);
     const silent = await againstResponse({ status: 422, ...rejection('REFUSED', ' \n') });
-    expect((await failureOf(silent.write())).message).toBe('Larkspur did not accept the request (422).');
+    expect((await awaitFailure(silent.write())).message).toBe('Larkspur did not accept the request (422).');
   });
 });

@@ -3,13 +3,13 @@ import type { Access, Grant } from '../../../src/emr/connector.ts';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import type { Operations } from '../../../src/emr/operations/operations.ts';
 import {
+  awaitFailure,
   collect,
+  createEndpoint,
+  createOperations,
   expectNoSecret,
-  failureOf,
   type LarkspurFixture,
-  openEndpoint,
   openFixture,
-  openOperations,
   required,
   signedInGrant,
   startFakeServer,
@@ -32,8 +32,8 @@ const renewal = 'POST /api/login/device';
 
 describe('an expired session', () => {
   test('is renewed without a person, and the new grant is saved', async () => {
-    const endpoint = openEndpoint(fixture.emr.url);
-    const { emr, saved } = openOperations(endpoint, fixture.credentials, grant);
+    const endpoint = createEndpoint(fixture.emr.url);
+    const { emr, saved } = createOperations(endpoint, fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     expect(await collect(emr.listStaff())).toHaveLength(12);
     expect(endpoint.calls).toEqual(['GET /api/staff', renewal, 'GET /api/staff']);
@@ -41,15 +41,15 @@ describe('an expired session', () => {
     expect(saved[0]).toMatchObject({ device_token: grant.device_token });
 
     // The saved grant is valid, and so is the one in use.
-    const next = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, required(saved[0]));
+    const next = createOperations(createEndpoint(fixture.emr.url), fixture.credentials, required(saved[0]));
     expect(await collect(next.emr.listStaff())).toHaveLength(12);
     await collect(emr.listLocations());
     expect(endpoint.calls.filter((call) => call === renewal)).toHaveLength(1);
   });
 
   test('is renewed once for five concurrent calls, including a write', async () => {
-    const endpoint = openEndpoint(fixture.emr.url);
-    const { emr, saved } = openOperations(endpoint, fixture.credentials, grant);
+    const endpoint = createEndpoint(fixture.emr.url);
+    const { emr, saved } = createOperations(endpoint, fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     const input = { patient_ehr_id: '10001', pharmacy_ehr_id: '9003' };
     const [written] = await Promise.all([
@@ -65,7 +65,7 @@ describe('an expired session', () => {
   });
 
   test('is not renewed again for a call that was rejected before the renewal', async () => {
-    const endpoint = openEndpoint(fixture.emr.url);
+    const endpoint = createEndpoint(fixture.emr.url);
     const { fetch } = endpoint.outbound;
     let release = () => {};
     const renewed = new Promise<void>((done) => {
@@ -76,7 +76,7 @@ describe('an expired session', () => {
       if (String(url).includes('/api/providers') && response.status === 401) await renewed;
       return response;
     };
-    const { emr } = openOperations(endpoint, fixture.credentials, grant);
+    const { emr } = createOperations(endpoint, fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     const late = collect(emr.listProviders());
     await collect(emr.listStaff());
@@ -86,7 +86,7 @@ describe('an expired session', () => {
   });
 
   test('can expire and be renewed again', async () => {
-    const { emr, saved } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant);
+    const { emr, saved } = createOperations(createEndpoint(fixture.emr.url), fixture.credentials, grant);
     for (const renewals of [1, 2]) {
       await fixture.control('POST', '/sessions/expire', { mode: 'session' });
       await collect(emr.listStaff());
@@ -95,13 +95,15 @@ describe('an expired session', () => {
   });
 
   test('fails as unavailable when the renewal gets no response, and is renewed by the next call', async () => {
-    const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant);
+    const { emr } = createOperations(createEndpoint(fixture.emr.url), fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
     for (const kind of ['error_500', 'error_429', 'reset', 'html', 'empty', 'truncate']) {
       await fixture.fault('login_device', kind);
       const input = { patient_ehr_id: '10001', pharmacy_ehr_id: '9004' };
       // Known not to be applied, so never of unknown outcome.
-      expect(await failureOf(emr.addPatientPharmacy.send(input, 'no-renewal'))).toMatchObject({ kind: 'unavailable' });
+      expect(await awaitFailure(emr.addPatientPharmacy.send(input, 'no-renewal'))).toMatchObject({
+        kind: 'unavailable',
+      });
     }
     expect(await collect(emr.listStaff())).toHaveLength(12);
   });
@@ -110,10 +112,14 @@ describe('an expired session', () => {
     const other = required(fixture.emr.staff[5]);
     const credentials = { username: other.username, password: 'wrong' };
     for (let attempts = 0; attempts < 5; attempts++)
-      await larkspur.signIn(openEndpoint(fixture.emr.url), credentials, undefined);
-    const { emr } = openOperations(openEndpoint(fixture.emr.url), { ...credentials, password: other.password }, grant);
+      await larkspur.signIn(createEndpoint(fixture.emr.url), credentials, undefined);
+    const { emr } = createOperations(
+      createEndpoint(fixture.emr.url),
+      { ...credentials, password: other.password },
+      grant,
+    );
     await fixture.control('POST', '/sessions/expire', { mode: 'session' });
-    const failure = await failureOf(collect(emr.listStaff()));
+    const failure = await awaitFailure(collect(emr.listStaff()));
     expect(failure).toMatchObject({ kind: 'unavailable', message: 'Larkspur has temporarily locked this user.' });
   });
 
@@ -124,7 +130,7 @@ describe('an expired session', () => {
       if (database_is_gone) throw new Error('database gone');
       saved.push(renewed);
     };
-    const emr = larkspur.open(openEndpoint(fixture.emr.url), {
+    const emr = larkspur.open(createEndpoint(fixture.emr.url), {
       credentials: fixture.credentials,
       grant,
       saveGrant,
@@ -139,14 +145,14 @@ describe('an expired session', () => {
 
 describe('a link that has ended', () => {
   test('needs a person, and later calls do not try again', async () => {
-    const endpoint = openEndpoint(fixture.emr.url);
-    const { emr, saved } = openOperations(endpoint, fixture.credentials, grant);
+    const endpoint = createEndpoint(fixture.emr.url);
+    const { emr, saved } = createOperations(endpoint, fixture.credentials, grant);
     await fixture.control('POST', '/sessions/expire', { mode: 'link' });
     const failures = await Promise.all([
-      failureOf(collect(emr.listStaff())),
-      failureOf(emr.addRefill.send({ encounter_ehr_id: '1', medication_ehr_id: '1', pharmacy_ehr_id: null }, 'm')),
+      awaitFailure(collect(emr.listStaff())),
+      awaitFailure(emr.addRefill.send({ encounter_ehr_id: '1', medication_ehr_id: '1', pharmacy_ehr_id: null }, 'm')),
     ]);
-    failures.push(await failureOf(emr.findPatient('LK100001')));
+    failures.push(await awaitFailure(emr.findPatient('LK100001')));
     for (const failure of failures) {
       expect(failure).toMatchObject({ kind: 'login_required', message: 'Larkspur requires a new one-time code.' });
       expectNoSecret(failure, fixture.credentials, grant);
@@ -157,16 +163,19 @@ describe('a link that has ended', () => {
 
   test('a link that has ended after a password change needs a person', async () => {
     const credentials = { ...fixture.credentials, password: 'of last year' };
-    const { emr } = openOperations(openEndpoint(fixture.emr.url), credentials, { ...grant, session_token: 'ended' });
-    const failure = await failureOf(collect(emr.listStaff()));
+    const { emr } = createOperations(createEndpoint(fixture.emr.url), credentials, {
+      ...grant,
+      session_token: 'ended',
+    });
+    const failure = await awaitFailure(collect(emr.listStaff()));
     const message = 'Larkspur no longer accepts the username and password.';
     expect(failure).toMatchObject({ kind: 'login_required', message });
     expectNoSecret(failure, credentials, grant);
   });
 
   test('a link with a grant without a device needs a person', async () => {
-    const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, { session_token: 'ended' });
-    expect(await failureOf(collect(emr.listStaff()))).toMatchObject({ kind: 'login_required' });
+    const { emr } = createOperations(createEndpoint(fixture.emr.url), fixture.credentials, { session_token: 'ended' });
+    expect(await awaitFailure(collect(emr.listStaff()))).toMatchObject({ kind: 'login_required' });
   });
 });
 
@@ -174,9 +183,9 @@ test('a new session that expires immediately is unavailable, after one renewal',
   const session = { sessionToken: 's', deviceToken: 'd', staffId: '1', staffName: 'A', timeZone: 'UTC' };
   const expired = { status: 401, json: { errorCode: 'SESSION_EXPIRED', errorText: 'Sign in first.' } };
   const fake = await startFakeServer(({ url }) => (url === '/api/login/device' ? { json: session } : expired));
-  const endpoint = openEndpoint(fake.url);
-  const { emr } = openOperations(endpoint, fixture.credentials, grant);
-  expect(await failureOf(collect(emr.listStaff()))).toMatchObject({ kind: 'unavailable' });
+  const endpoint = createEndpoint(fake.url);
+  const { emr } = createOperations(endpoint, fixture.credentials, grant);
+  expect(await awaitFailure(collect(emr.listStaff()))).toMatchObject({ kind: 'unavailable' });
   expect(endpoint.calls).toEqual(['GET /api/staff', renewal, 'GET /api/staff']);
   await fake.close();
 });

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import {
+  awaitFailure,
   collect,
+  createEndpoint,
+  createOperations,
   expectNoSecret,
-  failureOf,
   type LarkspurFixture,
-  openEndpoint,
   openFixture,
-  openOperations,
   required,
   startFakeServer,
 } from './fixture.ts';
@@ -22,7 +22,7 @@ afterEach(async () => {
 afterAll(() => fixture.close());
 
 const signIn = (credentials: Record<string, string>, code?: string, address = fixture.emr.url) =>
-  larkspur.signIn(openEndpoint(address), credentials, code);
+  larkspur.signIn(createEndpoint(address), credentials, code);
 
 describe('signing in', () => {
   test('returns code_required if no code was sent', async () => {
@@ -43,7 +43,7 @@ describe('signing in', () => {
       timezone: 'America/New_York',
     });
     if (response.outcome !== 'signed_in') return;
-    const { emr } = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, response.grant);
+    const { emr } = createOperations(createEndpoint(fixture.emr.url), fixture.credentials, response.grant);
     expect(await collect(emr.listLocations())).toHaveLength(3);
   });
 
@@ -76,7 +76,7 @@ describe('signing in', () => {
     async (kind) => {
       for (const step of ['login', 'login_code']) {
         await fixture.fault(step, kind);
-        const failure = await failureOf(signIn(fixture.credentials, fixture.code()));
+        const failure = await awaitFailure(signIn(fixture.credentials, fixture.code()));
         expect(failure.kind).toBe('unavailable');
         expectNoSecret(failure, fixture.credentials);
       }
@@ -84,7 +84,7 @@ describe('signing in', () => {
   );
 
   test('signing in at an unreachable address is unavailable', async () => {
-    expect(await failureOf(signIn(fixture.credentials, undefined, 'http://127.0.0.1:9'))).toMatchObject({
+    expect(await awaitFailure(signIn(fixture.credentials, undefined, 'http://127.0.0.1:9'))).toMatchObject({
       kind: 'unavailable',
       message: 'Larkspur cannot be reached.',
     });
@@ -101,7 +101,7 @@ describe('signing in', () => {
       paths_called.push(url + body);
       return response;
     });
-    const failure = await failureOf(signIn(fixture.credentials, '123456', fake.url));
+    const failure = await awaitFailure(signIn(fixture.credentials, '123456', fake.url));
     expect(failure).toMatchObject({ kind: 'refused', message: 'This address is not a Larkspur EMR.' });
     expect(paths_called).toEqual(['/api/practice']);
     await fake.close();
@@ -137,10 +137,10 @@ describe('signing out', () => {
     if (signed_in.outcome !== 'signed_in') throw new Error('not signed in');
     const { grant } = signed_in;
     const { credentials } = fixture;
-    expect(await larkspur.signOut?.(openEndpoint(fixture.emr.url), { credentials, grant })).toBe(true);
-    const { emr } = openOperations(openEndpoint(fixture.emr.url), credentials, grant);
-    expect((await failureOf(collect(emr.listLocations()))).kind).toBe('login_required');
-    expect(await larkspur.signOut?.(openEndpoint(fixture.emr.url), { credentials, grant })).toBe(true);
+    expect(await larkspur.signOut?.(createEndpoint(fixture.emr.url), { credentials, grant })).toBe(true);
+    const { emr } = createOperations(createEndpoint(fixture.emr.url), credentials, grant);
+    expect((await awaitFailure(collect(emr.listLocations()))).kind).toBe('login_required');
+    expect(await larkspur.signOut?.(createEndpoint(fixture.emr.url), { credentials, grant })).toBe(true);
   });
 
   test('fails if Larkspur is unavailable, so that it is tried again', async () => {
@@ -148,7 +148,7 @@ describe('signing out', () => {
     if (signed_in.outcome !== 'signed_in') throw new Error('not signed in');
     const { grant } = signed_in;
     await fixture.fault('logout', 'error_500');
-    const failed = larkspur.signOut?.(openEndpoint(fixture.emr.url), { credentials: fixture.credentials, grant });
-    expect((await failureOf(failed ?? Promise.resolve())).kind).toBe('unavailable');
+    const failed = larkspur.signOut?.(createEndpoint(fixture.emr.url), { credentials: fixture.credentials, grant });
+    expect((await awaitFailure(failed ?? Promise.resolve())).kind).toBe('unavailable');
   });
 });

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant } from '../../../src/emr/connector.ts';
 import type { Operations } from '../../../src/emr/operations/operations.ts';
 import {
+  awaitFailure,
   collect,
+  createEndpoint,
+  createOperations,
   type Expected,
   expectNoSecret,
-  failureOf,
   type LarkspurFixture,
-  openEndpoint,
   openFixture,
-  openOperations,
   read_failures,
   required,
   signedInGrant,
@@ -22,7 +22,7 @@ let marker: string;
 beforeAll(async () => {
   fixture = await openFixture();
   grant = await signedInGrant(fixture);
-  emr = openOperations(openEndpoint(fixture.emr.url), fixture.credentials, grant).emr;
+  emr = createOperations(createEndpoint(fixture.emr.url), fixture.credentials, grant).emr;
 });
 afterEach(() => fixture.control('DELETE', '/faults'));
 afterAll(() => fixture.close());
@@ -41,16 +41,16 @@ describe('a write', () => {
     ['refuse', { kind: 'refused', message: 'Larkspur refused this write.' }, 'not applied'],
   ])('a write with the fault %s reports what is known, and `find` is correct', async (kind, expected, truth) => {
     await fixture.fault('create_telephone_encounter', kind);
-    const failure = await failureOf(send());
+    const failure = await awaitFailure(send());
     expect(failure).toMatchObject(expected);
     expectNoSecret(failure, fixture.credentials, grant);
 
-    const found = await find();
-    expect(found !== undefined).toBe(truth === 'applied');
+    const existing = await find();
+    expect(existing !== undefined).toBe(truth === 'applied');
     expect(await appliedTimes()).toBe(truth === 'applied' ? 1 : 0);
     // Sent again with its marker it exists once, whatever happened to the first.
     const again = await resend();
-    if (found) expect(again).toEqual(found);
+    if (existing) expect(again).toEqual(existing);
     expect(await find()).toEqual(again);
     expect(await appliedTimes()).toBe(1);
   });
@@ -66,13 +66,13 @@ describe('a write', () => {
     const encounter = await send();
     await fixture.fault('add_refill', 'refill_fails');
     const input = { encounter_ehr_id: encounter.ehr_id, medication_ehr_id: '20001', pharmacy_ehr_id: null };
-    const failure = await failureOf(emr.addRefill.send(input, `${marker}-refill`));
+    const failure = await awaitFailure(emr.addRefill.send(input, `${marker}-refill`));
     expect(failure).toMatchObject({ kind: 'refused', message: 'The refill could not be added.' });
     expect(await required(emr.addRefill.find)(`${marker}-refill`, input)).toBeUndefined();
   });
 
   test('a write to a record that does not exist is not_found', async () => {
-    const failure = await failureOf(
+    const failure = await awaitFailure(
       emr.createTelephoneEncounter.send({ ...call, provider_ehr_id: '1' }, 'no-provider'),
     );
     expect(failure).toMatchObject({
@@ -83,7 +83,9 @@ describe('a write', () => {
   });
 
   test('a write that Larkspur rejects is refused with a readable message', async () => {
-    const failure = await failureOf(emr.createTelephoneEncounter.send({ ...call, reason: 'x'.repeat(51) }, 'too-long'));
+    const failure = await awaitFailure(
+      emr.createTelephoneEncounter.send({ ...call, reason: 'x'.repeat(51) }, 'too-long'),
+    );
     expect(failure).toMatchObject({ kind: 'refused', message: 'Larkspur did not accept the request (400).' });
   });
 
@@ -99,7 +101,7 @@ describe('a write', () => {
     async (kind) => {
       await send();
       await fixture.fault('find_receipt', kind);
-      expect(await failureOf(find())).toMatchObject({ kind: 'unavailable' });
+      expect(await awaitFailure(find())).toMatchObject({ kind: 'unavailable' });
     },
   );
 });
@@ -108,26 +110,26 @@ describe('an EMR that does not respond', () => {
   test('times out after 10 s: a read is unavailable, a write of unknown outcome', async () => {
     await fixture.fault('list_staff', 'delay', { delay_ms: 11_000 });
     await fixture.fault('create_telephone_encounter', 'delay', { delay_ms: 15_000 });
-    const [read, write] = await Promise.all([failureOf(collect(emr.listStaff())), failureOf(send())]);
+    const [read, write] = await Promise.all([awaitFailure(collect(emr.listStaff())), awaitFailure(send())]);
     expect(read).toMatchObject({ kind: 'unavailable', message: 'Larkspur did not respond in time.' });
     expect(write).toMatchObject({ kind: 'unknown_outcome', message: 'Larkspur did not respond in time.' });
     // The write is still in progress inside Larkspur: it does not exist yet, and sending it again does not duplicate
     // it.
     expect(await find()).toBeUndefined();
     const again = await resend();
-    await expect.poll(async () => (await entriesOf(marker)).length).toBe(2);
+    await expect.poll(async () => (await readEntries(marker)).length).toBe(2);
     expect(await find()).toEqual(again);
     expect(await appliedTimes()).toBe(1);
   });
 
   test('is abandoned immediately when the work is stopped, and the kind depends on whether it was sent', async () => {
     const stop = new AbortController();
-    const stoppable = openOperations(openEndpoint(fixture.emr.url, stop.signal), fixture.credentials, grant).emr;
+    const stoppable = createOperations(createEndpoint(fixture.emr.url, stop.signal), fixture.credentials, grant).emr;
     await fixture.fault('list_staff', 'delay', { delay_ms: 8_000 });
     await fixture.fault('create_telephone_encounter', 'delay', { delay_ms: 8_000 });
     const both = Promise.all([
-      failureOf(collect(stoppable.listStaff())),
-      failureOf(stoppable.createTelephoneEncounter.send(call, 'stopped')),
+      awaitFailure(collect(stoppable.listStaff())),
+      awaitFailure(stoppable.createTelephoneEncounter.send(call, 'stopped')),
     ]);
     await expect.poll(() => fixture.control('GET', '/faults')).toMatchObject({ faults: [] });
     stop.abort();
@@ -135,7 +137,7 @@ describe('an EMR that does not respond', () => {
     const [read, write] = await both;
     expect(read.kind).toBe('unavailable');
     expect(write.kind).toBe('unknown_outcome');
-    const after = await failureOf(stoppable.createTelephoneEncounter.send(call, 'never-sent'));
+    const after = await awaitFailure(stoppable.createTelephoneEncounter.send(call, 'never-sent'));
     expect(after.kind).toBe('unavailable');
   });
 });
@@ -168,11 +170,11 @@ function find() {
 }
 
 async function appliedTimes(): Promise<number> {
-  return (await entriesOf(marker)).filter(({ applied }) => applied).length;
+  return (await readEntries(marker)).filter(({ applied }) => applied).length;
 }
 
 /** Larkspur's log of the writes with this marker. */
-async function entriesOf(sent: string): Promise<{ marker: string; applied: boolean }[]> {
+async function readEntries(sent: string): Promise<{ marker: string; applied: boolean }[]> {
   const { entries } = (await fixture.control('GET', '/ledger')) as { entries: { marker: string; applied: boolean }[] };
   return entries.filter((entry) => entry.marker === sent);
 }

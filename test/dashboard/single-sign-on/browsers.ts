@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import type { Person, TestProvider } from '../../harness/identityProvider.ts';
 
-export type Browser = ReturnType<typeof openBrowser>;
+export type Browser = ReturnType<typeof createBrowser>;
 
 /** Keeps cookies by host name, as browsers do, and does not follow redirects. */
-export function openBrowser(base_url: string, jar = new Map<string, string>()) {
+export function createBrowser(base_url: string, jar = new Map<string, string>()) {
   let nonce = '';
   const open = async (url: string, init: RequestInit = {}) => {
     const { hostname, searchParams } = new URL(url);

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sealTokens, unsealTokens } from '../../../src/product/operators/ssoSignIns.ts';
 import { type Person, providerSettings, startProvider, type TestProvider } from '../../harness/identityProvider.ts';
-import { openOperator, type TestOperator } from '../../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { type Browser, callback, followProvider, openBrowser, signInAs } from './browsers.ts';
+import { type Browser, callback, createBrowser, followProvider, signInAs } from './browsers.ts';
 
 let provider: TestProvider;
 let fixture: TestSandbox;
 let owner: TestOperator;
 /** The requests that the provider got, by path. */
-let asked: string[] = [];
+let requests: string[] = [];
 beforeAll(async () => {
   provider = await startProvider();
   const env = { ...providerSettings(provider, 'owners=owner,staff=operator,viewers=read_only') };
   fixture = await startSandbox({ small: true, env: { ...env, ADDRESS_RATE_BURST: '100000' } });
   await provider.allowRedirect(fixture.sandbox.base_url);
-  owner = await openOperator(fixture);
+  owner = await signInOperator(fixture);
 });
 afterAll(async () => {
   await fixture?.close();
@@ -32,10 +32,10 @@ type End = (status: number, body?: object) => true;
 
 /** Replaces responses of the provider. Return true if the request was answered. */
 function respondWith(respond: (path: string, end: End) => boolean): void {
-  asked = [];
+  requests = [];
   provider.intercept = async ({ url = '' }, response) => {
     const [path = ''] = url.split('?');
-    asked.push(path);
+    requests.push(path);
     return respond(path, (status, body = {}) => {
       const challenge = status === 401 ? { 'www-authenticate': 'Bearer error="invalid_token"' } : {};
       response.writeHead(status, { 'content-type': 'application/json', ...challenge }).end(JSON.stringify(body));
@@ -67,10 +67,10 @@ let people = 0;
 async function signedIn(roles: unknown = ['staff']): Promise<{ person: Person; browser: Browser }> {
   const sub = `checked-${++people}`;
   const person = { sub, email: `${sub}@example.test`, name: `Synthetic ${sub}`, roles };
-  const browser = openBrowser(fixture.sandbox.base_url);
+  const browser = createBrowser(fixture.sandbox.base_url);
   await signInAs(provider, browser, person);
   expect(await browser.session(), 'the sign-in').not.toBeNull();
-  asked = [];
+  requests = [];
   return { person, browser };
 }
 
@@ -88,8 +88,8 @@ const expireAccessTokens = async () => {
       WHERE token_hash = ${token_hash}`;
   }
 };
-const roleOf = async (browser: Browser) => (await browser.session())?.operator.role ?? null;
-const checksOf = async ({ email = '' }: Person) => {
+const readRole = async (browser: Browser) => (await browser.session())?.operator.role ?? null;
+const readChecks = async ({ email = '' }: Person) => {
   const rows = await fixture.owner<{ outcome: string }[]>`
     SELECT outcome FROM audit_records WHERE action = 'operator.provider_check' AND actor = ${email} ORDER BY id`;
   return rows.map(({ outcome }) => outcome);
@@ -98,24 +98,24 @@ const checksOf = async ({ email = '' }: Person) => {
 test('a role that was lowered at the provider applies to the next request after a minute', async () => {
   const { person, browser } = await signedIn(['owners']);
   provider.current = { ...person, roles: ['viewers'] };
-  expect(await roleOf(browser), 'asked less than a minute ago').toBe('owner');
-  expect(asked).toStrictEqual([]);
+  expect(await readRole(browser), 'asked less than a minute ago').toBe('owner');
+  expect(requests).toStrictEqual([]);
   await age('61 seconds');
   const { status, body } = await browser.api('GET', 'operators');
   expect([status, body.code]).toStrictEqual([403, 'operator_role_lacking']);
-  expect(await roleOf(browser)).toBe('read_only');
-  expect(await checksOf(person)).toStrictEqual(['access changed']);
+  expect(await readRole(browser)).toBe('read_only');
+  expect(await readChecks(person)).toStrictEqual(['access changed']);
 });
 
 test('a person without a role is signed out everywhere', async () => {
   const { person, browser } = await signedIn();
-  const other = openBrowser(fixture.sandbox.base_url);
+  const other = createBrowser(fixture.sandbox.base_url);
   await signInAs(provider, other, person);
   provider.current = { ...person, roles: [] };
   await age('61 seconds');
   expect((await browser.api('GET', 'me/sessions')).body.code).toBe('operator_session_over');
-  expect([await roleOf(browser), await roleOf(other)]).toStrictEqual([null, null]);
-  expect(await checksOf(person)).toStrictEqual(['sso_role_missing']);
+  expect([await readRole(browser), await readRole(other)]).toStrictEqual([null, null]);
+  expect(await readChecks(person)).toStrictEqual(['sso_role_missing']);
 });
 
 test('the provider is asked once a minute, however many requests arrive', async () => {
@@ -123,9 +123,9 @@ test('the provider is asked once a minute, however many requests arrive', async 
   await age('61 seconds');
   const responses = await Promise.all(Array.from({ length: 10 }, () => browser.api('GET', 'session')));
   expect(responses.map(({ body }) => body.session?.operator.role)).toStrictEqual(Array(10).fill('operator'));
-  expect(asked.filter((path) => path === '/me')).toHaveLength(1);
+  expect(requests.filter((path) => path === '/me')).toHaveLength(1);
   await browser.session();
-  expect(asked.filter((path) => path === '/me')).toHaveLength(1);
+  expect(requests.filter((path) => path === '/me')).toHaveLength(1);
 });
 
 test('an open page is checked too: its stream of changes ends', async () => {
@@ -140,35 +140,35 @@ test('a token that the provider revokes ends the session', async () => {
   const { person, browser } = await signedIn();
   respondWith((path, end) => path === '/me' && end(401));
   await age('61 seconds');
-  expect(await roleOf(browser)).toBeNull();
-  expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+  expect(await readRole(browser)).toBeNull();
+  expect(await readChecks(person)).toStrictEqual(['sso_declined']);
 });
 
 test('a provider that does not answer keeps the role for 15 minutes, then a sign-in is required', async () => {
   const { person, browser } = await signedIn();
   respondWith((path, end) => path === '/me' && end(503));
   await age('61 seconds');
-  expect(await roleOf(browser)).toBe('operator');
-  const first = asked.length;
+  expect(await readRole(browser)).toBe('operator');
+  const first = requests.length;
   expect(first).toBeGreaterThan(0);
-  expect(await roleOf(browser), 'not asked again at once').toBe('operator');
-  expect(asked.length).toBe(first);
+  expect(await readRole(browser), 'not asked again at once').toBe('operator');
+  expect(requests.length).toBe(first);
   await age('14 minutes');
-  expect(await roleOf(browser)).toBe('operator');
+  expect(await readRole(browser)).toBe('operator');
   await age('1 minute');
-  expect(await roleOf(browser)).toBeNull();
-  expect(await checksOf(person)).toStrictEqual(['sso_unavailable']);
+  expect(await readRole(browser)).toBeNull();
+  expect(await readChecks(person)).toStrictEqual(['sso_unavailable']);
 });
 
 test('a provider that answers again within 15 minutes has its word', async () => {
   const { person, browser } = await signedIn();
   respondWith((path, end) => path === '/me' && end(503));
   await age('10 minutes');
-  expect(await roleOf(browser)).toBe('operator');
+  expect(await readRole(browser)).toBe('operator');
   respondWith(() => false);
   provider.current = { ...person, roles: ['viewers'] };
   await age('0 seconds');
-  expect(await roleOf(browser)).toBe('read_only');
+  expect(await readRole(browser)).toBe('read_only');
 });
 
 test('a refresh token replaces an access token that has expired, again and again', async () => {
@@ -178,22 +178,22 @@ test('a refresh token replaces an access token that has expired, again and again
   for (const times of [1, 2]) {
     await expireAccessTokens();
     await age('61 seconds');
-    expect(await roleOf(browser)).toBe('operator');
+    expect(await readRole(browser)).toBe('operator');
     expect(provider.refreshed).toBe(before + times);
   }
   provider.current = { ...person, roles: ['viewers'] };
   await age('61 seconds');
-  expect(await roleOf(browser)).toBe('read_only');
+  expect(await readRole(browser)).toBe('read_only');
 });
 
 test('an access token that has expired without a refresh token counts as no answer', async () => {
   const { person, browser } = await signedIn();
   await expireAccessTokens();
   await age('61 seconds');
-  expect(await roleOf(browser)).toBe('operator');
+  expect(await readRole(browser)).toBe('operator');
   await age('15 minutes');
-  expect(await roleOf(browser)).toBeNull();
-  expect(await checksOf(person)).toStrictEqual(['sso_unavailable']);
+  expect(await readRole(browser)).toBeNull();
+  expect(await readChecks(person)).toStrictEqual(['sso_unavailable']);
 });
 
 test('roles that only ID tokens contain are read from refreshed ones', async () => {
@@ -203,13 +203,13 @@ test('roles that only ID tokens contain are read from refreshed ones', async () 
   respondWith(withoutRoles);
   const { person, browser } = await signedIn();
   await age('61 seconds');
-  expect(await roleOf(browser), 'missing in the user info').toBe('operator');
+  expect(await readRole(browser), 'missing in the user info').toBe('operator');
   provider.current = { ...person, roles: ['viewers'] };
   await age('61 seconds');
-  expect(await roleOf(browser)).toBe('read_only');
+  expect(await readRole(browser)).toBe('read_only');
   provider.current = { ...person, roles: [] };
   await age('61 seconds');
-  expect(await roleOf(browser)).toBeNull();
+  expect(await readRole(browser)).toBeNull();
 });
 
 test('a refused refresh token ends the session', async () => {
@@ -219,8 +219,8 @@ test('a refused refresh token ends the session', async () => {
     (path, end) => (path === '/token' || path === '/me') && end(path === '/me' ? 401 : 400, { error: 'invalid_grant' }),
   );
   await age('61 seconds');
-  expect(await roleOf(browser)).toBeNull();
-  expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+  expect(await readRole(browser)).toBeNull();
+  expect(await readChecks(person)).toStrictEqual(['sso_declined']);
 });
 
 test('a provider that cannot be asked leaves the session as it was', async () => {
@@ -229,7 +229,7 @@ test('a provider that cannot be asked leaves the session as it was', async () =>
   const { person, browser } = await signedIn();
   provider.current = { ...person, roles: [] };
   await age('2 hours');
-  expect(await roleOf(browser)).toBe('operator');
+  expect(await readRole(browser)).toBe('operator');
 });
 
 describe.each([
@@ -246,11 +246,11 @@ describe.each([
     const { person, browser } = await signedIn(['owners']);
     respondWith(() => false);
     await age('61 seconds');
-    expect(await roleOf(browser)).toBe('owner');
+    expect(await readRole(browser)).toBe('owner');
     provider.current = { ...person, roles: ['viewers'] };
     await age('61 seconds');
-    expect(await roleOf(browser)).toBe('read_only');
-    expect(await checksOf(person)).toStrictEqual(['access changed']);
+    expect(await readRole(browser)).toBe('read_only');
+    expect(await readChecks(person)).toStrictEqual(['access changed']);
   });
 
   test('a role that was lowered during the outage requires a sign-in', async () => {
@@ -258,17 +258,17 @@ describe.each([
     respondWith(() => false);
     provider.current = { ...person, roles: ['viewers'] };
     await age('61 seconds');
-    expect(await roleOf(browser)).toBeNull();
-    expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+    expect(await readRole(browser)).toBeNull();
+    expect(await readChecks(person)).toStrictEqual(['sso_declined']);
   });
 
   test('a provider that stays down ends the session after 15 minutes', async () => {
     const { person, browser } = await signedIn();
     await age('61 seconds');
-    expect(await roleOf(browser)).toBe('operator');
+    expect(await readRole(browser)).toBe('operator');
     await age('15 minutes');
-    expect(await roleOf(browser)).toBeNull();
-    expect(await checksOf(person)).toStrictEqual(['sso_unavailable']);
+    expect(await readRole(browser)).toBeNull();
+    expect(await readChecks(person)).toStrictEqual(['sso_unavailable']);
   });
 });
 
@@ -278,10 +278,10 @@ test.each([503, 429, 302])('a user info that responds with %i at the sign-in is 
   const { person, browser } = await signedIn();
   respondWith(() => false);
   await age('61 seconds');
-  expect(await roleOf(browser)).toBe('operator');
+  expect(await readRole(browser)).toBe('operator');
   provider.current = { ...person, roles: [] };
   await age('61 seconds');
-  expect(await roleOf(browser)).toBeNull();
+  expect(await readRole(browser)).toBeNull();
 });
 
 test('roles that only ID tokens contain are not missed in the user info after an outage at the sign-in', async () => {
@@ -292,11 +292,11 @@ test('roles that only ID tokens contain are not missed in the user info after an
   respondWith((path, end) => path === '/me' && end(200, { sub: person.sub }));
   for (const _ of [1, 2]) {
     await age('61 seconds');
-    expect(await roleOf(browser)).toBe('operator');
+    expect(await readRole(browser)).toBe('operator');
   }
   provider.current = { ...person, roles: ['viewers'] };
   await age('61 seconds');
-  expect(await roleOf(browser)).toBe('read_only');
+  expect(await readRole(browser)).toBe('read_only');
 });
 
 test.each([503, 404])(
@@ -309,14 +309,14 @@ test.each([503, 404])(
     await age('15 minutes');
     await confirmIdentity(browser);
     await age('10 minutes');
-    expect(await roleOf(browser), 'the provider named the role at the renewal').toBe('owner');
+    expect(await readRole(browser), 'the provider named the role at the renewal').toBe('owner');
     respondWith(() => false);
     await age('61 seconds');
-    expect(await roleOf(browser)).toBe('owner');
+    expect(await readRole(browser)).toBe('owner');
     provider.current = { ...person, roles: [] };
     await age('61 seconds');
-    expect(await roleOf(browser)).toBeNull();
-    expect(await checksOf(person)).toStrictEqual(['sso_role_missing']);
+    expect(await readRole(browser)).toBeNull();
+    expect(await readChecks(person)).toStrictEqual(['sso_role_missing']);
   },
 );
 
@@ -324,8 +324,8 @@ test('a user info about another person ends the session', async () => {
   const { person, browser } = await signedIn();
   respondWith((path, end) => path === '/me' && end(200, { ...person, sub: 'someone-else' }));
   await age('61 seconds');
-  expect(await roleOf(browser)).toBeNull();
-  expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+  expect(await readRole(browser)).toBeNull();
+  expect(await readChecks(person)).toStrictEqual(['sso_declined']);
 });
 
 test.each([
@@ -335,7 +335,7 @@ test.each([
   await putClaimsIntoIdTokens();
   respondWith((path, end) => path === '/me' && end(status, { sub: 'someone-else' }));
   const sub = `checked-${++people}`;
-  const browser = openBrowser(fixture.sandbox.base_url);
+  const browser = createBrowser(fixture.sandbox.base_url);
   await signInAs(provider, browser, { sub, email: `${sub}@example.test`, roles: ['staff'] });
   expect(await browser.errorShown()).toMatch(/^The identity provider did not sign you in/);
   expect(await browser.session()).toBeNull();
@@ -346,15 +346,15 @@ test('a user info that refuses even a refreshed token ends the session', async (
   const { person, browser } = await signedIn();
   respondWith((path, end) => path === '/me' && end(401));
   await age('61 seconds');
-  expect(await roleOf(browser)).toBeNull();
-  expect(await checksOf(person)).toStrictEqual(['sso_declined']);
+  expect(await readRole(browser)).toBeNull();
+  expect(await readChecks(person)).toStrictEqual(['sso_declined']);
 });
 
 test('a local operator is not checked', async () => {
-  asked = [];
+  requests = [];
   await age('61 seconds');
   expect((await owner.get('session')).body.session).not.toBeNull();
-  expect(asked).toStrictEqual([]);
+  expect(requests).toStrictEqual([]);
 });
 
 test('tokens are stored sealed, for their session alone', async () => {

@@ -33,21 +33,22 @@ type Parts = {
 };
 
 /** The EMR's authorization server: discovery, the authorize page, and tokens by secret, signed assertion and code. */
-export async function openAuthServer(parts: Parts): Promise<AuthServer> {
+export async function createAuthServer(parts: Parts): Promise<AuthServer> {
   const { faults, issuer, clients, tokens, authorize, published } = parts;
   const key = await generateKeyPair('ES384');
   const jwk = { ...(await exportJWK(key.publicKey)), kid: 'emr-1', alg: 'ES384', use: 'sig' };
   const spent = new Set<string>();
-  const discovery = () => ({ ...discoveryOf(issuer, faults), ...published });
+  const discovery = () => ({ ...composeDiscovery(issuer, faults), ...published });
 
   /** The authenticated client of a token request, or what is wrong with it. */
-  async function clientOf(
+  async function authenticateClient(
     form: URLSearchParams,
     authorization: string | undefined,
   ): Promise<RegisteredClient | Refusal> {
     const assertion = form.get('client_assertion');
     if (assertion !== null) return byAssertion(assertion);
-    const basic = faults.basic_credentials === 'refused' ? undefined : basicOf(authorization, faults.basic_credentials);
+    const basic =
+      faults.basic_credentials === 'refused' ? undefined : readBasic(authorization, faults.basic_credentials);
     const [id, secret] = basic ?? [form.get('client_id') ?? '', form.get('client_secret')];
     const client = clients.get(id);
     if (!client) return 'Invalid client';
@@ -91,7 +92,7 @@ export async function openAuthServer(parts: Parts): Promise<AuthServer> {
   }
 
   async function token(form: URLSearchParams, authorization: string | undefined): Promise<HttpResponse> {
-    const client = await clientOf(form, authorization);
+    const client = await authenticateClient(form, authorization);
     if (typeof client === 'string') return clientError(client);
     const { client_id } = client;
     const scope = form.get('scope') ?? '';
@@ -108,20 +109,20 @@ export async function openAuthServer(parts: Parts): Promise<AuthServer> {
         return granted(faults.unasked_id_token ? { ...issued, id_token: unasked_id_token } : issued, scope);
       }
       case 'authorization_code': {
-        const known = authorize.redeem(
+        const redeemed = authorize.redeem(
           form.get('code') ?? '',
           client_id,
           form.get('redirect_uri') ?? '',
           form.get('code_verifier') ?? '',
         );
-        if (!known) return plain(400, { error: 'invalid_grant' });
-        const bearer = { client_id, scope: known.scope, user: known.person.username };
-        const issued = tokens.issue(bearer, { refresh: known.scope.includes('offline_access') });
+        if (!redeemed) return plain(400, { error: 'invalid_grant' });
+        const bearer = { client_id, scope: redeemed.scope, user: redeemed.person.username };
+        const issued = tokens.issue(bearer, { refresh: redeemed.scope.includes('offline_access') });
         const id_token =
-          known.scope.includes('openid') && !faults.no_id_token
-            ? await idToken(known.person, client_id, known.nonce)
+          redeemed.scope.includes('openid') && !faults.no_id_token
+            ? await idToken(redeemed.person, client_id, redeemed.nonce)
             : undefined;
-        return granted({ ...issued, ...(id_token && { id_token }) }, known.scope);
+        return granted({ ...issued, ...(id_token && { id_token }) }, redeemed.scope);
       }
       case 'refresh_token': {
         const redeemed = tokens.redeem(form.get('refresh_token') ?? '', client_id);
@@ -134,7 +135,7 @@ export async function openAuthServer(parts: Parts): Promise<AuthServer> {
   }
 
   async function revoke(form: URLSearchParams, authorization: string | undefined): Promise<HttpResponse> {
-    const client = await clientOf(form, authorization);
+    const client = await authenticateClient(form, authorization);
     if (typeof client === 'string') return clientError(client);
     tokens.revoke(form.get('token') ?? '', client.client_id);
     return plain(200, {});
@@ -179,7 +180,7 @@ const unasked_id_token = [{ alg: 'HS256' }, { iss: 'https://elsewhere.example', 
   .concat('c2lnbmF0dXJl')
   .join('.');
 
-function discoveryOf(issuer: string, faults: FaultSwitches): Record<string, unknown> {
+function composeDiscovery(issuer: string, faults: FaultSwitches): Record<string, unknown> {
   const document = plainDiscovery(issuer, faults);
   const { discovery, scopes, auth_methods } = faults;
   if (discovery === 'nested')
@@ -216,7 +217,7 @@ function plainDiscovery(issuer: string, { scopes, auth_methods }: FaultSwitches)
   };
 }
 
-function basicOf(authorization: string | undefined, reading: 'decoded' | 'verbatim'): [string, string] | undefined {
+function readBasic(authorization: string | undefined, reading: 'decoded' | 'verbatim'): [string, string] | undefined {
   const [scheme, value = ''] = authorization?.split(' ') ?? [];
   if (scheme?.toLowerCase() !== 'basic') return undefined;
   const [id = '', secret = ''] = Buffer.from(value, 'base64').toString().split(':');

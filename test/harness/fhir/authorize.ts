@@ -30,7 +30,7 @@ export type Authorize = {
 };
 
 /** Authorization code with PKCE: the page on which a person authorizes an application. */
-export function openAuthorize({
+export function createAuthorize({
   clients,
   people,
   base,
@@ -79,20 +79,20 @@ export function openAuthorize({
 
   return {
     handle: (method, query, form) => {
-      const fault = faultOf(query);
+      const fault = findFault(query);
       if (fault !== undefined) return { status: 400, headers: pageHeaders, body: `<!doctype html><p>${fault}</p>` };
       return method === 'POST' ? grant(query, form) : page(query, undefined);
     },
     redeem: (code, client_id, redirect_uri, verifier) => {
-      const known = codes.get(code);
+      const issued = codes.get(code);
       codes.delete(code);
-      if (known?.client_id !== client_id || known.redirect_uri !== redirect_uri) return undefined;
-      return createHash('sha256').update(verifier).digest('base64url') === known.challenge ? known : undefined;
+      if (issued?.client_id !== client_id || issued.redirect_uri !== redirect_uri) return undefined;
+      return createHash('sha256').update(verifier).digest('base64url') === issued.challenge ? issued : undefined;
     },
   };
 
   /** Errors that must not redirect, because the redirect URI is not registered. */
-  function faultOf(query: URLSearchParams): string | undefined {
+  function findFault(query: URLSearchParams): string | undefined {
     const client = clients.get(query.get('client_id') ?? '');
     if (!client?.redirect_uris?.includes(query.get('redirect_uri') ?? '')) return 'Unknown application or address.';
     if (query.get('response_type') !== 'code') return 'Only response_type=code is supported.';

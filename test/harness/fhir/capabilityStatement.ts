@@ -42,15 +42,15 @@ const types = [
 const interactions: readonly Interaction[] = ['read', 'search-type', 'create', 'update'];
 
 /** The interactions that are currently supported for a type. */
-export function interactionsOf(type: string, faults: FaultSwitches): readonly Interaction[] {
+export function listInteractions(type: string, faults: FaultSwitches): readonly Interaction[] {
   const withheld = faults.withheld[type] ?? [];
-  if (withheld === 'all' || !types.some((known) => known === type)) return [];
+  if (withheld === 'all' || !types.some((each) => each === type)) return [];
   const all = type === 'Binary' ? interactions.filter((one) => one !== 'search-type') : interactions;
   return all.filter((one) => !withheld.includes(one));
 }
 
 /** The search parameters of a type: those of R4 that Medplum's matcher supports. */
-export function parametersOf(type: string, faults: FaultSwitches): SearchParameter[] {
+export function listParameters(type: string, faults: FaultSwitches): SearchParameter[] {
   return Object.values(getSearchParameters(type) ?? {}).filter(
     ({ code, type: kind }) =>
       ['reference', 'string', 'uri', 'token', 'date'].includes(kind) &&
@@ -94,15 +94,15 @@ export function capabilityStatement(
             },
           ],
         },
-        resource: types.map((type) => resourceOf(type, faults)).filter(({ interaction }) => interaction?.length),
+        resource: types.map((type) => describeResource(type, faults)).filter(({ interaction }) => interaction?.length),
       },
     ],
   };
 }
 
-function resourceOf(type: CapabilityStatementRestResource['type'], faults: FaultSwitches) {
-  const offered = interactionsOf(type ?? '', faults);
-  const parameters = offered.includes('search-type') ? parametersOf(type ?? '', faults) : [];
+function describeResource(type: CapabilityStatementRestResource['type'], faults: FaultSwitches) {
+  const offered = listInteractions(type ?? '', faults);
+  const parameters = offered.includes('search-type') ? listParameters(type ?? '', faults) : [];
   const included = parameters.filter((parameter) => parameter.type === 'reference');
   return {
     type,

@@ -155,9 +155,9 @@ export const default_behavior: Readonly<FaultSwitches> = {
 };
 
 export function refusesScope({ scope_policy, scopes }: FaultSwitches, scope: string): boolean {
-  const asked = scope.split(' ').filter(Boolean);
-  if (scope_policy === 'registered_only') return asked.length > 0;
-  return scope_policy === 'all_or_nothing' && !asked.every((each) => scopes.includes(each));
+  const requested = scope.split(' ').filter(Boolean);
+  if (scope_policy === 'registered_only') return requested.length > 0;
+  return scope_policy === 'all_or_nothing' && !requested.every((each) => scopes.includes(each));
 }
 
 /** A fault that occurs a number of times. `performed`: the request is performed and only the response is affected. */

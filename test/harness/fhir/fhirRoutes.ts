@@ -2,7 +2,7 @@ import { badRequest, getStatus, normalizeOperationOutcome, notFound, preconditio
 import { FhirRouter, type FhirRequest as RouterRequest } from '@medplum/fhir-router';
 import type { OperationOutcome, Resource, Slot } from '@medplum/fhirtypes';
 
-import { interactionsOf } from './capabilityStatement.ts';
+import { listInteractions } from './capabilityStatement.ts';
 import { type FaultSwitches, fault_responses, type HttpResponse, type Interaction } from './faults.ts';
 import type { CheckedRepository } from './repository.ts';
 import type { Searches } from './searches.ts';
@@ -33,17 +33,17 @@ export async function handleFhirRequest(store: Store, request: FhirRequest): Pro
   const url = new URL(request.path, `${store.base}/`);
   const [type = '', id] = request.path.split('?')[0]?.split('/') ?? [];
   if (type === '' && url.searchParams.has('_getpages')) return pageResponse(store, url.searchParams);
-  const interaction = interactionOf(request.method, id);
+  const interaction = findInteraction(request.method, id);
   if (id === '_search' && store.faults.search_by_form === 'unknown') return outcome(405, 'not-supported');
   if (id === '_search' && store.faults.search_by_form === 'unheard') {
     return json(200, { resourceType: 'Bundle', type: 'searchset', total: 0 });
   }
-  if (interaction === 'search-type' && lacksCriteria(store.faults, type, searchOf(store, request, url)))
+  if (interaction === 'search-type' && lacksCriteria(store.faults, type, readSearch(store, request, url)))
     return outcome(400, 'required');
-  if (!interaction || !interactionsOf(type, store.faults).includes(interaction)) return outcome(405, 'not-supported');
+  if (!interaction || !listInteractions(type, store.faults).includes(interaction)) return outcome(405, 'not-supported');
   try {
     if (interaction === 'search-type')
-      return json(200, await store.searches.first(type, searchOf(store, request, url)));
+      return json(200, await store.searches.first(type, readSearch(store, request, url)));
     if (interaction === 'read') return readResponse(store, request, type, id ?? '');
     return await alongside(store, () => write(store, request, type, interaction));
   } catch (error) {
@@ -68,7 +68,7 @@ async function pageResponse({ searches }: Store, query: URLSearchParams): Promis
   return page ? json(200, page) : outcome(410, 'deleted');
 }
 
-function interactionOf(method: string, id: string | undefined): Interaction | undefined {
+function findInteraction(method: string, id: string | undefined): Interaction | undefined {
   if (method === 'POST') return id === '_search' ? 'search-type' : id === undefined ? 'create' : undefined;
   if (method === 'GET') return id === undefined ? 'search-type' : 'read';
   return method === 'PUT' && id !== undefined ? 'update' : undefined;
@@ -78,7 +78,7 @@ function lacksCriteria({ narrow }: FaultSwitches, type: string, params: URLSearc
   return narrow.includes(type) && ![...params.keys()].some((name) => !name.startsWith('_'));
 }
 
-function searchOf({ faults }: Store, { method, body }: FhirRequest, url: URL): URLSearchParams {
+function readSearch({ faults }: Store, { method, body }: FhirRequest, url: URL): URLSearchParams {
   const read = method === 'POST' && faults.search_by_form === 'taken';
   return read ? new URLSearchParams(body.toString()) : url.searchParams;
 }
@@ -182,8 +182,8 @@ function ownIdentifiers({ foreign_identifiers }: FaultSwitches, resource: object
 function ownExtensions({ foreign_extensions }: FaultSwitches, resource: object): object {
   const { extension, ...rest } = resource as { extension?: { url: string }[] };
   if (foreign_extensions || !extension) return resource;
-  const known = extension.filter(({ url }) => url.startsWith('http://hl7.org/fhir/us/core/'));
-  return known.length > 0 ? { ...rest, extension: known } : rest;
+  const supported = extension.filter(({ url }) => url.startsWith('http://hl7.org/fhir/us/core/'));
+  return supported.length > 0 ? { ...rest, extension: supported } : rest;
 }
 
 type CreateResponse = (status: number, stored: Resource, headers: Record<string, string>) => HttpResponse;

@@ -1,4 +1,4 @@
-import { type Api, openApi } from '../api.ts';
+import { type Api, createApi } from '../api.ts';
 import type { TestSandbox } from '../sandbox.ts';
 import type { FhirServer } from './startFhirServer.ts';
 
@@ -22,5 +22,5 @@ export async function linkFhir(
   if (linked.status !== 200) throw new Error(`Linking failed: ${JSON.stringify(linked.body)}`);
   const path = `/link/token/exchange?public_token=${linked.body.public_token}`;
   const access_token: string = (await fixture.api.call('GET', path, { headers })).body.token;
-  return { ...openApi({ ...fixture.sandbox, access_token }), access_token };
+  return { ...createApi({ ...fixture.sandbox, access_token }), access_token };
 }

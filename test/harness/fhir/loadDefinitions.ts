@@ -16,7 +16,7 @@ export function loadDefinitions(): Promise<void> {
 
 async function load(): Promise<void> {
   for (const file of ['profiles-types', 'profiles-resources']) {
-    for (const part of partsOf(readJson(`fhir/r4/${file}.json`) as Bundle)) {
+    for (const part of splitBundle(readJson(`fhir/r4/${file}.json`) as Bundle)) {
       indexStructureDefinitionBundle(part);
       await nextTurn();
     }
@@ -24,7 +24,7 @@ async function load(): Promise<void> {
   indexSearchParameterBundle(readJson('fhir/r4/search-parameters.json') as Bundle<SearchParameter>);
 }
 
-function* partsOf({ entry = [], ...bundle }: Bundle): Generator<Bundle> {
+function* splitBundle({ entry = [], ...bundle }: Bundle): Generator<Bundle> {
   const size = 10;
   for (let start = 0; start < entry.length; start += size) yield { ...bundle, entry: entry.slice(start, start + size) };
 }

@@ -59,7 +59,7 @@ function toLedgerEntry({ method, path, body, user }: HandledEntry): LedgerEntry 
     patient_mrn: null,
     at: new Date().toISOString(),
     applied: true,
-    ...(user !== undefined && { emr_user: fhirUserOf(user) }),
+    ...(user !== undefined && { emr_user: findFhirUser(user) }),
   };
 }
 
@@ -68,10 +68,10 @@ function noteCredentials({ headers, body, path, status }: HandledEntry): void {
   const form = path === '/auth/token' ? new URLSearchParams(body) : undefined;
   const refresh_token = form?.get('refresh_token');
   if (refresh_token) {
-    const user = server.userOf(refresh_token);
+    const user = server.findUser(refresh_token);
     append(token_file, {
       ...{ kind: 'redemption', at: Date.now(), emr: server.url, token_sha256: sha256(refresh_token) },
-      emr_user: user === undefined ? null : fhirUserOf(user),
+      emr_user: user === undefined ? null : findFhirUser(user),
       accepted: status === 200,
     });
   }
@@ -85,7 +85,7 @@ function noteCredentials({ headers, body, path, status }: HandledEntry): void {
   }
 }
 
-function fhirUserOf(username: string): string {
+function findFhirUser(username: string): string {
   return server.people.find((person) => person.username === username)?.fhir_user ?? '';
 }
 

@@ -33,7 +33,7 @@ export class CheckedRepository extends MemoryRepository {
     // Medplum's pattern for base64 fails on files of a megabyte.
     validateResource(resource.resourceType === 'Binary' ? { ...resource, data: '' } : resource);
     if (this.#faults.checks_references) {
-      for (const reference of referencesOf(resource)) await this.#mustExist(reference);
+      for (const reference of listReferences(resource)) await this.#mustExist(reference);
     }
     return this.#store(resource);
   }
@@ -54,13 +54,13 @@ export class CheckedRepository extends MemoryRepository {
     const [rule, ...others] = sortRules;
     const by_change = rule?.code === '_lastUpdated' && others.length === 0 ? rule : undefined;
     if (rule && !by_change) return super.search(request);
-    const found = this.#candidates<T>(request).filter((resource) => this.#matches(resource, request));
-    if (by_change) found.sort(byChange(by_change.descending ? -1 : 1));
+    const matches = this.#candidates<T>(request).filter((resource) => this.#matches(resource, request));
+    if (by_change) matches.sort(byChange(by_change.descending ? -1 : 1));
     return {
       resourceType: 'Bundle',
       type: 'searchset',
-      entry: found.slice(offset, count === undefined ? undefined : offset + count).map((resource) => ({ resource })),
-      total: found.length,
+      entry: matches.slice(offset, count === undefined ? undefined : offset + count).map((resource) => ({ resource })),
+      total: matches.length,
     };
   }
 
@@ -73,7 +73,7 @@ export class CheckedRepository extends MemoryRepository {
     const stored = deepFreeze(await super.createResource(resource));
     const { resourceType, id } = stored;
     this.#current.set(resourceType, (this.#current.get(resourceType) ?? new Map()).set(id, stored));
-    for (const mentioned of [...referencesOf(stored), ...identifiersOf(stored)]) {
+    for (const mentioned of [...listReferences(stored), ...listIdentifiers(stored)]) {
       const key = `${resourceType} ${mentioned}`;
       this.#mentions.set(key, (this.#mentions.get(key) ?? new Set()).add(id));
     }
@@ -103,12 +103,12 @@ export class CheckedRepository extends MemoryRepository {
 
   /** Medplum parses and evaluates a FHIRPath for this. A stored resource does not change, and neither does its result. */
   #matches(resource: Resource, { resourceType, filters = [] }: SearchRequest): boolean {
-    const known = this.#results.get(resource) ?? new Map<string, boolean>();
-    this.#results.set(resource, known);
+    const results = this.#results.get(resource) ?? new Map<string, boolean>();
+    this.#results.set(resource, results);
     return filters.every((filter) => {
       const key = `${filter.code} ${filter.operator} ${filter.value}`;
-      const result = known.get(key) ?? matchesSearchRequest(resource, { resourceType, filters: [filter] });
-      known.set(key, result);
+      const result = results.get(key) ?? matchesSearchRequest(resource, { resourceType, filters: [filter] });
+      results.set(key, result);
       return result;
     });
   }
@@ -131,16 +131,16 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-function identifiersOf(resource: Resource): string[] {
+function listIdentifiers(resource: Resource): string[] {
   const { identifier = [] } = resource as { identifier?: fhir.Identifier | fhir.Identifier[] };
   return [identifier].flat().flatMap(({ value }) => value ?? []);
 }
 
 /** References to records of this server, without contained, absolute and logical references. */
-export function referencesOf(value: unknown): string[] {
+export function listReferences(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => {
-    if (name !== 'reference' || typeof inner !== 'string') return referencesOf(inner);
+    if (name !== 'reference' || typeof inner !== 'string') return listReferences(inner);
     return /^[A-Z][A-Za-z]+\/[A-Za-z0-9.-]+$/.test(inner) ? [inner] : [];
   });
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { badRequest, evalFhirPath, OperationOutcomeError, parseSearchRequest } from '@medplum/core';
 import type { Bundle, BundleEntry, Resource } from '@medplum/fhirtypes';
-import { parametersOf } from './capabilityStatement.ts';
+import { listParameters } from './capabilityStatement.ts';
 import type { FaultSwitches } from './faults.ts';
-import { type CheckedRepository, referencesOf } from './repository.ts';
+import { type CheckedRepository, listReferences } from './repository.ts';
 
-type Found = { entries: BundleEntry[]; total: number; includes: string[] };
+type SearchResult = { entries: BundleEntry[]; total: number; includes: string[] };
 
 export type Searches = {
   first(type: string, query: URLSearchParams): Promise<Bundle>;
@@ -18,52 +18,52 @@ const page_size_default = 50;
 const kept_max = 30;
 
 /** Medplum searches. The results are stored here, so that all pages belong to the same result. */
-export function openSearches(repo: CheckedRepository, base: string, faults: FaultSwitches): Searches {
-  const stored = new Map<string, Found>();
+export function createSearches(repo: CheckedRepository, base: string, faults: FaultSwitches): Searches {
+  const stored = new Map<string, SearchResult>();
 
-  async function page(id: string, found: Found, offset: number, size: number): Promise<Bundle> {
+  async function page(id: string, result: SearchResult, offset: number, size: number): Promise<Bundle> {
     const unpaged = faults.paging === 'whole';
-    const entries = unpaged ? found.entries : found.entries.slice(offset, offset + size);
+    const entries = unpaged ? result.entries : result.entries.slice(offset, offset + size);
     const next = `?_getpages=${id}&_getpagesoffset=${offset + size}&_count=${size}`;
-    const more = !unpaged && faults.paging !== 'cut' && offset + size < found.entries.length;
+    const more = !unpaged && faults.paging !== 'cut' && offset + size < result.entries.length;
     const origin = faults.link_origin === undefined ? base : base.replace(new URL(base).origin, faults.link_origin);
     return {
       resourceType: 'Bundle',
       type: faults.bundle_type,
-      ...(faults.total && { total: found.total }),
+      ...(faults.total && { total: result.total }),
       link: more ? [{ relation: 'next', url: faults.paging === 'relative_links' ? next : origin + next }] : [],
-      entry: [...entries, ...(await includedBy(repo, entries, found.includes))],
+      entry: [...entries, ...(await includedBy(repo, entries, result.includes))],
     };
   }
 
   return {
     first: async (type, query) => {
-      const known = parametersOf(type, faults);
+      const parameters = listParameters(type, faults);
       const params = knownOnly(
         type,
         query,
-        known.map(({ code }) => code),
+        parameters.map(({ code }) => code),
         faults,
       );
       if (params === undefined || faults.hidden.includes(type))
         return page('none', { entries: [], total: 0, includes: [] }, 0, 1);
       const { count, ...request } = parseSearchRequest(`${type}?${params}`);
-      const emptied = faults.day_matches_nothing && asksForDay(query, known);
+      const emptied = faults.day_matches_nothing && asksForDay(query, parameters);
       // The repository copies every match before it applies `count`, so all matches are read once.
       const { entry = [] } = emptied ? {} : await repo.search(request);
-      const entries = entry.map(({ resource }) => entryOf(base, resource, 'match'));
-      const found = { entries, total: entries.length, includes: query.getAll('_include') };
-      if (query.get('_summary') === 'count') return { resourceType: 'Bundle', type: 'searchset', total: found.total };
+      const entries = entry.map(({ resource }) => toEntry(base, resource, 'match'));
+      const result = { entries, total: entries.length, includes: query.getAll('_include') };
+      if (query.get('_summary') === 'count') return { resourceType: 'Bundle', type: 'searchset', total: result.total };
       const id = randomUUID();
       const size = Math.min(count ?? page_size_default, faults.page_rows_max) || 1;
-      if (entries.length > size) stored.set(id, found);
+      if (entries.length > size) stored.set(id, result);
       if (stored.size > kept_max) stored.delete([...stored.keys()][0] ?? '');
-      return page(id, found, 0, size);
+      return page(id, result, 0, size);
     },
     further: async (query) => {
       const id = query.get('_getpages') ?? '';
-      const found = stored.get(id);
-      return found && page(id, found, Number(query.get('_getpagesoffset')), Number(query.get('_count')) || 1);
+      const result = stored.get(id);
+      return result && page(id, result, Number(query.get('_getpagesoffset')), Number(query.get('_count')) || 1);
     },
   };
 
@@ -73,15 +73,15 @@ export function openSearches(repo: CheckedRepository, base: string, faults: Faul
     const read = await Promise.all(
       [...references].map((reference) => from.readReference({ reference }).catch(() => undefined)),
     );
-    return read.filter((one) => one !== undefined).map((one) => entryOf(base, one, 'include'));
+    return read.filter((one) => one !== undefined).map((one) => toEntry(base, one, 'include'));
   }
 
   function targets(resource: Resource | undefined, include: string, references: Set<string>): void {
     const [type = '', code] = include.split(':');
-    const parameter = parametersOf(type, faults).find((one) => one.code === code);
+    const parameter = listParameters(type, faults).find((one) => one.code === code);
     if (!parameter?.expression || resource?.resourceType !== type) return;
     for (const value of evalFhirPath(parameter.expression, resource)) {
-      for (const reference of referencesOf([value])) references.add(reference);
+      for (const reference of listReferences([value])) references.add(reference);
     }
   }
 }
@@ -108,12 +108,12 @@ function knownOnly(
   return params;
 }
 
-function asksForDay(query: URLSearchParams, known: { code: string; type: string }[]): boolean {
-  const dates = known.filter(({ type }) => type === 'date').map(({ code }) => code);
+function asksForDay(query: URLSearchParams, parameters: { code: string; type: string }[]): boolean {
+  const dates = parameters.filter(({ type }) => type === 'date').map(({ code }) => code);
   return [...query].some(([name, value]) => dates.includes(name) && /^(eq)?\d{4}-\d\d-\d\d$/.test(value));
 }
 
-function entryOf(base: string, resource: Resource | undefined, mode: 'match' | 'include'): BundleEntry {
+function toEntry(base: string, resource: Resource | undefined, mode: 'match' | 'include'): BundleEntry {
   if (!resource) throw new Error('a search result without a resource');
   return { fullUrl: `${base}/${resource.resourceType}/${resource.id}`, resource, search: { mode } };
 }

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ResourceType } from '@medplum/fhirtypes';
 import type * as fhir from 'fhir/r4.js';
-import { openAuthorize, type Person, type RegisteredClient } from './authorize.ts';
-import { type AuthServer, openAuthServer } from './authRoutes.ts';
+import { createAuthorize, type Person, type RegisteredClient } from './authorize.ts';
+import { type AuthServer, createAuthServer } from './authRoutes.ts';
 import { capabilityStatement } from './capabilityStatement.ts';
 import {
   default_behavior,
@@ -20,8 +20,8 @@ import { loadDefinitions } from './loadDefinitions.ts';
 import { seedPractice } from './practice/practice.ts';
 import type { PracticeSize } from './practice/sizes.ts';
 import { CheckedRepository } from './repository.ts';
-import { openSearches } from './searches.ts';
-import { openTokens } from './tokens.ts';
+import { createSearches } from './searches.ts';
+import { createTokens } from './tokens.ts';
 
 export type { FaultSwitches, Incident } from './faults.ts';
 
@@ -73,7 +73,7 @@ export type FhirServer = {
   /** How often each refresh token was sent, those that were refused included. */
   redemptions: ReadonlyMap<string, number>;
   /** The user name of the person that a token was issued to. */
-  userOf(token: string): string | undefined;
+  findUser(token: string): string | undefined;
   /** Ends everything that a person's sign-ins were issued, as an administrator of the EMR does. */
   endSignIns(username: string): void;
   /** Ends all access tokens. `all`: refresh tokens too, so that a person is needed. */
@@ -110,23 +110,23 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   const repo = new CheckedRepository(faults);
   await seedPractice(repo, options.data ?? 'none');
   const [published, page, issued]: [Record<string, unknown>, { iss?: string }, string[]] = [{}, {}, []];
-  const tokens = openTokens(faults, issued);
-  const clients = clientsOf(options.redirect_uris ?? []);
-  const authorize = openAuthorize({ clients, people, base, faults, page, issued });
-  const auth = await openAuthServer({ faults, issuer, clients, tokens, authorize, published });
+  const tokens = createTokens(faults, issued);
+  const clients = registerClients(options.redirect_uris ?? []);
+  const authorize = createAuthorize({ clients, people, base, faults, page, issued });
+  const auth = await createAuthServer({ faults, issuer, clients, tokens, authorize, published });
   const writing = { now: 0, most: 0 };
-  const store: Store = { repo, searches: openSearches(repo, base, faults), faults, base, creating: 0, writing };
+  const store: Store = { repo, searches: createSearches(repo, base, faults), faults, base, creating: 0, writing };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = Buffer.concat(await request.toArray());
     const url = new URL(request.url ?? '/', origin);
-    const entry = entryOf(request, url, body);
+    const entry = toEntry(request, url, body);
     ledger.push(entry);
     const incident = nextIncident(incidents, entry.method, entry.path);
     if (faults.latency_ms > 0) await wait(faults.latency_ms);
     const result = incident && !incident.performed ? undefined : await respondTo(entry, url, body);
     entry.performed = result !== undefined && isStored(entry, result);
-    options.onHandled?.({ ...entry, status: result?.status ?? 0, user: tokens.userOf(bearerOf(entry)) });
+    options.onHandled?.({ ...entry, status: result?.status ?? 0, user: tokens.findUser(readBearer(entry)) });
     send(response, entry, result, incident);
   }
 
@@ -136,9 +136,9 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
       return (await auth.handle({ method, url, headers, body: body.toString() })) ?? outcome(404, 'not-found');
     }
     if (method === 'GET' && (below === 'metadata' || below === '.well-known/smart-configuration')) {
-      return below === 'metadata' ? json(200, capabilityStatement(faults, oauthOf(auth))) : configuration(auth);
+      return below === 'metadata' ? json(200, capabilityStatement(faults, readOauth(auth))) : configuration(auth);
     }
-    if (!tokens.accepts(bearerOf({ headers }))) return fault_responses.unauthorized;
+    if (!tokens.accepts(readBearer({ headers }))) return fault_responses.unauthorized;
     if (faults.forbidden.some((type) => below.split('/')[0] === type)) return outcome(403, 'forbidden');
     return handleFhirRequest(store, { method, path: below + url.search, headers, body });
   }
@@ -176,7 +176,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
       return { access_token, refresh_token };
     },
     redemptions: tokens.redemptions,
-    userOf: tokens.userOf,
+    findUser: tokens.findUser,
     endSignIns: tokens.endSignIns,
     expireTokens: tokens.expire,
     close: () => {
@@ -198,12 +198,12 @@ const people: readonly Person[] = [
 const confidential = { client_id: 'chartwire-confidential', client_secret: 'synthetic-secret-9f2c71' };
 const public_client_id = 'chartwire-public';
 
-function clientsOf(redirect_uris: readonly string[]): Map<string, RegisteredClient> {
+function registerClients(redirect_uris: readonly string[]): Map<string, RegisteredClient> {
   const list: RegisteredClient[] = [confidential, { client_id: public_client_id, redirect_uris }];
   return new Map(list.map((client) => [client.client_id, client]));
 }
 
-function entryOf(request: IncomingMessage, url: URL, body: Buffer): Entry {
+function toEntry(request: IncomingMessage, url: URL, body: Buffer): Entry {
   const headers = Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
   );
@@ -217,11 +217,11 @@ function isStored({ method, path }: Entry, { status }: HttpResponse): boolean {
   return method === 'POST' && !path.endsWith('/_search') && status === 201;
 }
 
-function bearerOf({ headers }: Pick<Entry, 'headers'>): string {
+function readBearer({ headers }: Pick<Entry, 'headers'>): string {
   return /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
 }
 
-function oauthOf(auth: AuthServer): { authorize: string; token: string } {
+function readOauth(auth: AuthServer): { authorize: string; token: string } {
   const { authorization_endpoint, token_endpoint } = auth.discovery();
   return { authorize: String(authorization_endpoint), token: String(token_endpoint) };
 }

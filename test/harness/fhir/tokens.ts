@@ -14,7 +14,7 @@ export type Tokens = {
   redemptions: ReadonlyMap<string, number>;
   accepts(access_token: string): boolean;
   /** The person that an access token or refresh token was issued to, also if it has ended. */
-  userOf(token: string): string | undefined;
+  findUser(token: string): string | undefined;
   /** Ends everything that a person's sign-ins were issued. */
   endSignIns(user: string): void;
   /** RFC 7009: unknown tokens are ignored. */
@@ -22,7 +22,7 @@ export type Tokens = {
   expire(which: 'access' | 'all'): void;
 };
 
-export function openTokens(faults: FaultSwitches, issued: string[] = []): Tokens {
+export function createTokens(faults: FaultSwitches, issued: string[] = []): Tokens {
   const access = new Map<string, Access>();
   const refresh = new Map<string, Issued>();
   const ended = new Map<string, Issued>();
@@ -69,10 +69,10 @@ export function openTokens(faults: FaultSwitches, issued: string[] = []): Tokens
       const token = access.get(access_token);
       return token !== undefined && token.ends_at > Date.now() && token.uses_left-- > 0;
     },
-    userOf: (token) => users.get(token),
+    findUser: (token) => users.get(token),
     endSignIns: (user) => end((token) => token.user === user),
     revoke: (token, client_id) => {
-      for (const known of [access, refresh]) if (known.get(token)?.client_id === client_id) known.delete(token);
+      for (const tokens of [access, refresh]) if (tokens.get(token)?.client_id === client_id) tokens.delete(token);
     },
     expire: (which) => {
       access.clear();

@@ -3,11 +3,11 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import {
-  availabilityOf,
   daysAfter,
   monday,
   mondays,
   patchProvider,
+  readAvailability,
   requestAvailability,
   shift,
   spans,
@@ -42,7 +42,7 @@ afterAll(() => fixture.close());
 
 const on = { start_date: monday, end_date: monday };
 const getAvailability = (query: Record<string, string>) => requestAvailability(fixture, query);
-const free = async (query: Record<string, string> = {}) => spans(await availabilityOf(fixture, '501', monday, query));
+const free = async (query: Record<string, string> = {}) => spans(await readAvailability(fixture, '501', monday, query));
 const refused = async (query: Record<string, string>, message: string | RegExp, field: string) =>
   expectApiError(await getAvailability({ ...on, ...query }), 400, message, field);
 
@@ -73,7 +73,7 @@ test(row('DEC-238'), async () => {
     [monday, '-04:00'],
     [daysAfter(monday, 28 * 7), '-05:00'],
   ] as const) {
-    expect(await availabilityOf(fixture, '503', date)).toMatchObject([
+    expect(await readAvailability(fixture, '503', date)).toMatchObject([
       { range_start: `${date}T08:00:00${offset}`, range_end: `${date}T08:30:00${offset}` },
     ]);
   }
@@ -106,12 +106,12 @@ test(row('DEC-240'), async () => {
 test(row('DEC-241'), async () => {
   for (const provider_type of ['primary', 'secondary']) {
     expect(await free({ provider_type })).toStrictEqual(['09:00–10:00', '10:30–12:00']);
-    const with_second = await availabilityOf(fixture, '501', next_monday, { provider_type });
+    const with_second = await readAvailability(fixture, '501', next_monday, { provider_type });
     expect(spans(with_second)).toStrictEqual(['09:00–11:00', '11:30–12:00']);
   }
   await refused({ provider_type: 'third' }, /^provider_type must be one of: primary, secondary/, 'provider_type');
   expect(await free({ calculation_method: 'slots', visit_type: 'NP' })).toStrictEqual(['09:00–10:00']);
-  expect(await availabilityOf(fixture, '501', monday, { visit_type: 'NP' })).toMatchObject([
+  expect(await readAvailability(fixture, '501', monday, { visit_type: 'NP' })).toMatchObject([
     { visit_type: 'NP' },
     { visit_type: 'NP' },
   ]);
@@ -145,7 +145,7 @@ test(row('DEC-244'), async () => {
   expect(await free({ daily_appointment_limit: '1', daily_limit_type: 'FU' })).toStrictEqual([]);
   expect(await free({ max_slot_duration: '60' })).toStrictEqual(['09:00–10:00', '10:30–11:30', '11:30–12:00']);
   expect(await free({ facility_scoped_scheduling: 'true' })).toStrictEqual(['09:00–12:00']);
-  const fallback = await availabilityOf(fixture, '504', monday, { fallback_to_default_hours: 'true' });
+  const fallback = await readAvailability(fixture, '504', monday, { fallback_to_default_hours: 'true' });
   expect(spans(fallback)).toStrictEqual(['09:00–17:00']);
   await refused({ daily_appointment_limit: 'x', daily_limit_type: 'FU' }, /^daily_appo/, 'daily_appointment_limit');
   await refused({ max_slot_duration: '0' }, /^max_slot_duration/, 'max_slot_duration');
@@ -178,30 +178,30 @@ test(row('DEC-246'), async () => {
       timezone_abbr: 'EDT',
     });
   }
-  const durations = (await availabilityOf(fixture, '502', monday)).map(({ duration_string }) => duration_string);
+  const durations = (await readAvailability(fixture, '502', monday)).map(({ duration_string }) => duration_string);
   expect(durations).toStrictEqual(['2h 20min', '1h']);
-  const [winter] = await availabilityOf(fixture, '503', daysAfter(monday, 28 * 7));
+  const [winter] = await readAvailability(fixture, '503', daysAfter(monday, 28 * 7));
   expect(winter.timezone_abbr).toBe('EST');
 });
 
 test(row('DEC-247'), async () => {
   const [provider] = await clinicRows(fixture, 'providers', { providerId: '502' });
   const [facility] = await clinicRows(fixture, 'facilities', { facilityId: '12' });
-  const [offer] = await availabilityOf(fixture, '502', monday);
+  const [offer] = await readAvailability(fixture, '502', monday);
   expect(offer).toMatchObject({
     provider_id: '502',
     provider_name: provider.displayName,
     facility_id: '12',
     facility_name: facility.name,
   });
-  expect(await availabilityOf(fixture, '503', monday)).toMatchObject([{ facility_id: null, facility_name: null }]);
+  expect(await readAvailability(fixture, '503', monday)).toMatchObject([{ facility_id: null, facility_name: null }]);
 });
 
 test(row('DEC-248'), async () => {
-  for (const offer of await availabilityOf(fixture, '501', monday)) {
+  for (const offer of await readAvailability(fixture, '501', monday)) {
     expect(offer).toMatchObject({ visit_type: 'all', available_appointments: null, max_visits: null });
   }
-  expect(await availabilityOf(fixture, '501', monday, { calculation_method: 'slots' })).toMatchObject([
+  expect(await readAvailability(fixture, '501', monday, { calculation_method: 'slots' })).toMatchObject([
     { visit_type: 'NP', available_appointments: 2, max_visits: 2 },
     { visit_type: 'FU', available_appointments: 1, max_visits: 2 },
   ]);

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
-import { openOperator } from '../../harness/operator.ts';
+import { signInOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import {
-  availabilityOf,
   daysAfter,
   monday,
   mondays,
   patchProvider,
+  readAvailability,
   requestAvailability,
   shift,
   spans,
@@ -65,7 +65,7 @@ afterAll(() => fixture.close());
 
 type Query = Record<string, string>;
 const free = async (ehr_id: string, query: Query = {}, date = monday) =>
-  spans(await availabilityOf(fixture, ehr_id, date, query));
+  spans(await readAvailability(fixture, ehr_id, date, query));
 const getAvailability = (query: Query) =>
   requestAvailability(fixture, { start_date: monday, end_date: monday, ...query });
 
@@ -77,7 +77,7 @@ test(row('DEC-250'), async () => {
 });
 
 test(row('DEC-251'), async () => {
-  const slots = await availabilityOf(fixture, '502', monday, { calculation_method: 'slots' });
+  const slots = await readAvailability(fixture, '502', monday, { calculation_method: 'slots' });
   const quotas_left = slots.map(({ visit_type, available_appointments, max_visits }) => [
     visit_type,
     available_appointments,
@@ -187,7 +187,7 @@ test(row('DEC-261'), async () => {
   expect(offers.map(({ day_of_week }) => day_of_week)).toStrictEqual([1, 2, 3, 4, 5]);
   expect(new Set(spans(offers))).toStrictEqual(new Set(['09:00–17:00']));
   const set = async (hours: unknown) => {
-    const operator = await openOperator(fixture);
+    const operator = await signInOperator(fixture);
     const [{ id } = { id: '' }] = await fixture.owner<{ id: string }[]>`SELECT id FROM organizations`;
     expect((await operator.patch(`clients/{client}/organizations/${id}/default-hours`, { hours })).status).toBe(200);
   };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Appointment } from '../../../src/model/records/appointments.ts';
-import { apiOf, expectApiError, expectSchema } from '../../api/support.ts';
+import { apiAs, expectApiError, expectSchema } from '../../api/support.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 
 let fixture: TestSandbox;
@@ -11,7 +11,7 @@ afterAll(() => fixture.close());
 
 const get = (id: string) => fixture.api.call('GET', `/v1/appointments/${id}`);
 
-async function idOf(ehr_id: string): Promise<string> {
+async function readId(ehr_id: string): Promise<string> {
   const [row] = await fixture.owner<{ id: string }[]>`SELECT id FROM appointments WHERE ehr_id = ${ehr_id}`;
   return row?.id ?? '';
 }
@@ -77,7 +77,7 @@ describe('GET /v1/appointments/{id}', () => {
     });
     const summer = await add('07/15/2030 09:30', { statusCode: 'CAN' });
     await fixture.api.sync();
-    const { appointment } = (await get(await idOf(winter))).body;
+    const { appointment } = (await get(await readId(winter))).body;
     expect(appointment).toMatchObject({
       ehr_appointment_id: winter,
       datetime: '2030-01-15T09:30:00-05:00',
@@ -105,7 +105,7 @@ describe('GET /v1/appointments/{id}', () => {
       progress_note: null,
       object_metadata: { created_at: expect.stringMatching(/Z$/) },
     });
-    expect((await get(await idOf(summer))).body.appointment).toMatchObject({
+    expect((await get(await readId(summer))).body.appointment).toMatchObject({
       datetime: '2030-07-15T09:30:00-04:00',
       reason: null,
       note: null,
@@ -148,7 +148,7 @@ describe('GET /v1/appointments/{id}', () => {
     const { id = '', ehr_id = '' } = row ?? {};
     expect((await get(ehr_id)).status).toBe(404);
     const access_token = await fixture.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
-    const other_api = apiOf(fixture, { ...fixture.sandbox, access_token });
+    const other_api = apiAs(fixture, { ...fixture.sandbox, access_token });
     const response = await other_api.call('GET', `/v1/appointments/${id}`);
     expectApiError(response, 404, `Appointment with ID '${id}' not found.`, 'id');
     expect((await get(id)).status).toBe(200);

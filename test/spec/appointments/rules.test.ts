@@ -5,11 +5,11 @@ import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { countRows } from '../../journeys/support.ts';
 import {
-  availabilityOf,
   daysAfter,
   monday,
   mondays,
   patchProvider,
+  readAvailability,
   requestAvailability,
   shift,
   spans,
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const free = async (query: Record<string, string>) => spans(await availabilityOf(fixture, '501', monday, query));
+const free = async (query: Record<string, string>) => spans(await readAvailability(fixture, '501', monday, query));
 
 test(row('RUL-01'), async () => {
   const types = await clinicRows(fixture, 'visit-types');
@@ -42,12 +42,12 @@ test(row('RUL-01'), async () => {
     expect(await free({ buffer: '15', visit_type: name }), name).toStrictEqual(after);
   }
   for (const name of names) {
-    const [range] = await availabilityOf(fixture, '501', monday, { visit_type: name });
+    const [range] = await readAvailability(fixture, '501', monday, { visit_type: name });
     expect(range.visit_type).toBe('FU');
   }
   // A known type of which there is no appointment is a limit that is not reached.
   expect(await free({ daily_appointment_limit: '1', daily_limit_type: 'NP' })).toHaveLength(2);
-  const known = ['all', ...types.map(({ code }) => code)].sort();
+  const accepted = ['all', ...types.map(({ code }) => code)].sort();
   for (const name of ['ZZZ', 'F', 'FUU', 'Follow', 'FU,NP', '*']) {
     for (const query of [{ visit_type: name }, { daily_appointment_limit: '1', daily_limit_type: name }]) {
       const field = 'visit_type' in query ? 'visit_type' : 'daily_limit_type';
@@ -55,7 +55,7 @@ test(row('RUL-01'), async () => {
       expect([status, body.code, body.field], name).toStrictEqual([400, 'invalid_field', field]);
       const [rule, list = ''] = body.message.split(': ');
       expect(rule).toBe(`${field} must be one of`);
-      expect(list.split(', ').sort()).toStrictEqual(known);
+      expect(list.split(', ').sort()).toStrictEqual(accepted);
     }
   }
 });
@@ -83,11 +83,11 @@ test(row('RUL-08'), async () => {
   const midnight = Date.parse(withOffset(`${today}T00:00:00`, timeZone));
   const query = { calculation_method: 'equal_slots', max_slot_duration: '25' };
   const starts = (ranges: Row[]) => ranges.map(({ range_start }) => (Date.parse(range_start) - midnight) / 60_000);
-  const asked = Date.now();
-  const offered = starts(await availabilityOf(fixture, providerId, today, query));
+  const requested_at = Date.now();
+  const offered = starts(await readAvailability(fixture, providerId, today, query));
   expect(offered.filter((minute) => minute % 25 !== 0)).toStrictEqual([]);
-  expect(offered.filter((minute) => midnight + minute * 60_000 < asked)).toStrictEqual([]);
-  const tomorrow = starts(await availabilityOf(fixture, providerId, daysAfter(today, 1), query));
+  expect(offered.filter((minute) => midnight + minute * 60_000 < requested_at)).toStrictEqual([]);
+  const tomorrow = starts(await readAvailability(fixture, providerId, daysAfter(today, 1), query));
   expect(tomorrow.length).toBeGreaterThan(50);
 });
 
@@ -162,8 +162,8 @@ test(row('RUL-18'), async () => {
   const dates = { set_start_date: `${monday}T00:00:00-0400`, set_end_date: `${monday}T23:00:00.5+0530` };
   const hours = mondays(shift('09:00', '12:00', dates));
   expect((await patchProvider(fixture, '504', { hours })).status).toBe(200);
-  expect(spans(await availabilityOf(fixture, '504', monday))).toStrictEqual(['09:00–12:00']);
-  expect(await availabilityOf(fixture, '504', daysAfter(monday, 7))).toStrictEqual([]);
+  expect(spans(await readAvailability(fixture, '504', monday))).toStrictEqual(['09:00–12:00']);
+  expect(await readAvailability(fixture, '504', daysAfter(monday, 7))).toStrictEqual([]);
   const day = { start_date: `${monday}T00:00:00-0400`, end_date: `${monday}T00:00:00+0530` };
   const offered = await requestAvailability(fixture, { ...day, provider_ids: '504' });
   expect(spans(offered.body.results.availability)).toStrictEqual(['09:00–12:00']);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Claim } from '../../../src/model/records/claims.ts';
-import { apiOf, expectApiError, expectSchema } from '../../api/support.ts';
+import { apiAs, expectApiError, expectSchema } from '../../api/support.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 
 type Listed = { id: string; service_date: string; claim_status: string; emr_claim_id: string };
@@ -97,7 +97,7 @@ describe('GET /v1/claims', () => {
 
   test('does not list claims of another organization', async () => {
     const access_token = await fixture.api.link({ user_id: 'elsewhere', org_id: 'elsewhere', staff: 1 });
-    const other_api = apiOf(fixture, { ...fixture.sandbox, access_token });
+    const other_api = apiAs(fixture, { ...fixture.sandbox, access_token });
     await expect.poll(async () => (await other_api.call('GET', '/v1/claims')).body.pagination.total_count).toBe(total);
     const other_claims = (await other_api.call('GET', '/v1/claims?page_size=1000')).body.claims;
     const own_ids = new Set(all.map(({ id }) => id));

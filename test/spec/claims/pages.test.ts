@@ -26,7 +26,7 @@ afterAll(() => fixture.close());
 const get = (query: string) => fixture.api.call('GET', `/v1/claims?${query}`);
 
 /** The EMR ids of all claims that a query returns, over all pages. */
-async function found(query: string): Promise<string[]> {
+async function findIds(query: string): Promise<string[]> {
   const ids: string[] = [];
   for (let page = 1; ; page += 1) {
     const { status, body } = await get(`${query}&page_size=1000&page=${page}`);
@@ -46,10 +46,10 @@ function filedWhere(holds: (claim: (typeof filed)[number]) => boolean): string[]
 
 test(row('CLM-40'), async () => {
   const [before, day, after] = days;
-  expect(await found(`start_date=${day}`)).toStrictEqual(filedWhere((claim) => claim.day >= day));
-  expect(await found(`start_date=${before}&end_date=${before}`)).not.toStrictEqual([]);
-  expect(await found(`start_date=${after}`)).toStrictEqual(filedWhere((claim) => claim.day > day));
-  expect(await found(`start_date=${day}T23:30:00-05:00`)).toStrictEqual(await found(`start_date=${day}`));
+  expect(await findIds(`start_date=${day}`)).toStrictEqual(filedWhere((claim) => claim.day >= day));
+  expect(await findIds(`start_date=${before}&end_date=${before}`)).not.toStrictEqual([]);
+  expect(await findIds(`start_date=${after}`)).toStrictEqual(filedWhere((claim) => claim.day > day));
+  expect(await findIds(`start_date=${day}T23:30:00-05:00`)).toStrictEqual(await findIds(`start_date=${day}`));
   for (const other of [day.replaceAll('-', '/'), '2026-02-30']) {
     expectApiError(await get(`start_date=${other}`), 400, /^start_date must be/, 'start_date');
   }
@@ -57,12 +57,12 @@ test(row('CLM-40'), async () => {
 
 test(row('CLM-41'), async () => {
   const [before, day, after] = days;
-  expect(await found(`end_date=${day}`)).toStrictEqual(filedWhere((claim) => claim.day <= day));
-  expect(await found(`end_date=${before}`)).toStrictEqual(filedWhere((claim) => claim.day < day));
-  expect(await found(`start_date=${before}&end_date=${after}`)).toStrictEqual(
+  expect(await findIds(`end_date=${day}`)).toStrictEqual(filedWhere((claim) => claim.day <= day));
+  expect(await findIds(`end_date=${before}`)).toStrictEqual(filedWhere((claim) => claim.day < day));
+  expect(await findIds(`start_date=${before}&end_date=${after}`)).toStrictEqual(
     filedWhere((claim) => days.includes(claim.day)),
   );
-  expect(await found(`end_date=${day}T23:30:00-05:00`)).toStrictEqual(await found(`end_date=${day}`));
+  expect(await findIds(`end_date=${day}T23:30:00-05:00`)).toStrictEqual(await findIds(`end_date=${day}`));
   for (const other of [day.replaceAll('-', '/'), '2026-02-30']) {
     expectApiError(await get(`end_date=${other}`), 400, /^end_date must be/, 'end_date');
   }
@@ -70,15 +70,15 @@ test(row('CLM-41'), async () => {
 
 test(row('CLM-42'), async () => {
   const { patient_mrn } = fixture.sandbox.example;
-  expect(await found(`patient_mrn=${patient_mrn}`)).toStrictEqual(filedWhere(({ mrn }) => mrn === patient_mrn));
-  expect(await found(`patient_mrn=${patient_mrn.slice(0, -1)}`)).toStrictEqual([]);
+  expect(await findIds(`patient_mrn=${patient_mrn}`)).toStrictEqual(filedWhere(({ mrn }) => mrn === patient_mrn));
+  expect(await findIds(`patient_mrn=${patient_mrn.slice(0, -1)}`)).toStrictEqual([]);
 });
 
 test(row('CLM-43'), async () => {
   for (const code of ['DEN', 'PAT', 'VOI']) {
-    expect(await found(`claim_status=${code}`)).toStrictEqual(filedWhere(({ status }) => status === code));
+    expect(await findIds(`claim_status=${code}`)).toStrictEqual(filedWhere(({ status }) => status === code));
   }
-  expect(await found('claim_status=NONE')).toStrictEqual([]);
+  expect(await findIds('claim_status=NONE')).toStrictEqual([]);
 });
 
 test(row('CLM-44'), async () => {
@@ -129,7 +129,7 @@ test(row('DEC-263'), async () => {
   const expected = filedWhere(
     ({ mrn, day, status }) => mrn === patient_mrn && day >= first.day && day <= fourth.day && status === fourth.status,
   );
-  expect(await found(`${new URLSearchParams(query)}`)).toStrictEqual(expected);
+  expect(await findIds(`${new URLSearchParams(query)}`)).toStrictEqual(expected);
 });
 
 test(row('DEC-264'), async () => {
@@ -158,7 +158,7 @@ test(row('DEC-265'), async () => {
 test(row('DEC-268'), async () => {
   const [, day] = days;
   const on_day = filedWhere((claim) => claim.day === day);
-  expect(await found(`start_date=${day}&end_date=${day}`)).toStrictEqual(on_day);
-  expect(await found(`start_date=${day}`)).toEqual(expect.arrayContaining(on_day));
-  expect(await found(`end_date=${day}`)).toEqual(expect.arrayContaining(on_day));
+  expect(await findIds(`start_date=${day}&end_date=${day}`)).toStrictEqual(on_day);
+  expect(await findIds(`start_date=${day}`)).toEqual(expect.arrayContaining(on_day));
+  expect(await findIds(`end_date=${day}`)).toEqual(expect.arrayContaining(on_day));
 });

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
-import { documents, pdfOf } from '../../harness/documents.ts';
+import { createPdf, documents } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, countRows, openChart } from '../../journeys/support.ts';
+import { type Chart, countRows, signInToLarkspur } from '../../journeys/support.ts';
 import type { Row } from '../support/emrRecords.ts';
 import { type DocumentForm, documentForm } from './documentForm.ts';
 
@@ -15,7 +15,7 @@ let chart: Chart;
 beforeAll(async () => {
   fixture = await sharedSandbox();
   form = documentForm(fixture);
-  chart = await openChart(fixture.sandbox, fixture.api);
+  chart = await signInToLarkspur(fixture.sandbox, fixture.api);
 });
 
 /** Waits for the upload and returns the document from the chart; each test uses a folder of its own. */
@@ -23,9 +23,9 @@ async function filed(folder_name: string, accepted: ApiResponse): Promise<Row> {
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   expect((await form.untilEvent(accepted.body.document_id)).event_type).toBe('document.uploaded');
   const rows = await chart.list('10001', 'documents');
-  const found = rows.filter(({ folderPath }) => folderPath === folder_name);
-  expect(found).toHaveLength(1);
-  return found[0];
+  const matches = rows.filter(({ folderPath }) => folderPath === folder_name);
+  expect(matches).toHaveLength(1);
+  return matches[0];
 }
 
 /** Uploads with a file name and a declared type, which must not matter. */
@@ -78,11 +78,11 @@ test(row('DEC-270'), async () => {
 test(row('DEC-271'), async () => {
   for (const bytes of [5_242_879, 5_242_880]) {
     const folder = `Large/${bytes}`;
-    const document = await filed(folder, await form.upload({ folder_name: folder }, pdfOf(bytes)));
+    const document = await filed(folder, await form.upload({ folder_name: folder }, createPdf(bytes)));
     expect(document.sizeBytes).toBe(bytes);
   }
   for (const bytes of [5_242_881, 6_000_000]) {
-    await expectRequestRejected(() => form.upload({}, pdfOf(bytes)), 413, /5 MB/, 'document');
+    await expectRequestRejected(() => form.upload({}, createPdf(bytes)), 413, /5 MB/, 'document');
   }
 });
 
@@ -138,11 +138,14 @@ test(row('DEC-274'), async () => {
 test(row('DEC-275'), async () => {
   const [good, bad] = [await form.upload(), await form.upload({ patient_mrn: 'LK999999' })];
   await Promise.all([good, bad].map(({ body }) => form.untilEvent(body.document_id)));
-  const found = async (event_type: string) => {
+  const listDocumentIds = async (event_type: string) => {
     const { body } = await fixture.api.call('GET', `/v1/webhook-events?event_type=${event_type}&page_size=100`);
     return body.webhook_events.map(({ data }: Row) => data.document_id);
   };
-  const [uploaded, failed] = [await found('document.uploaded'), await found('document.upload_failed')];
+  const [uploaded, failed] = [
+    await listDocumentIds('document.uploaded'),
+    await listDocumentIds('document.upload_failed'),
+  ];
   expect(uploaded).toContain(good.body.document_id);
   expect(uploaded).not.toContain(bad.body.document_id);
   expect(failed).toContain(bad.body.document_id);

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { findAccountByToken } from '../../../src/product/accounts/accounts.ts';
 import { uploadDocument } from '../../../src/product/writes/documents/document.upload.ts';
-import { documents, pdfOf } from '../../harness/documents.ts';
+import { createPdf, documents } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, patient, setFault } from '../../journeys/support.ts';
+import { type Chart, patient, setFault, signInToLarkspur } from '../../journeys/support.ts';
 import { expectRejected } from '../support/expectErrors.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 import { type DocumentForm, documentForm } from './documentForm.ts';
@@ -16,7 +16,7 @@ let chart: Chart;
 let form: DocumentForm;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  chart = await openChart(fixture.sandbox, fixture.api);
+  chart = await signInToLarkspur(fixture.sandbox, fixture.api);
   form = documentForm(fixture);
 });
 
@@ -181,10 +181,10 @@ test(row('RUL-19'), async () => {
 });
 
 test(row('LIM-05'), async () => {
-  for (const bytes of [5_242_879, 5_242_880]) expect((await filed({}, pdfOf(bytes))).sizeBytes).toBe(bytes);
+  for (const bytes of [5_242_879, 5_242_880]) expect((await filed({}, createPdf(bytes))).sizeBytes).toBe(bytes);
   const code = 'document_too_large';
   const refused = { status: 413, message: 'document exceeds the maximum size of 5 MB.', field: 'document', code };
-  await expectRequestRejected({}, refused, pdfOf(5_242_881));
+  await expectRequestRejected({}, refused, createPdf(5_242_881));
 });
 
 test(row('LIM-06'), async () => {
@@ -320,6 +320,6 @@ test('rejects an unknown form field, a malformed form, and a form at other endpo
 });
 
 test('accepts 24 concurrent uploads of 1 MB', async () => {
-  const responses = await Promise.all(Array.from({ length: 24 }, () => form.upload({}, pdfOf(1_000_000))));
+  const responses = await Promise.all(Array.from({ length: 24 }, () => form.upload({}, createPdf(1_000_000))));
   expect(new Set(responses.map(({ status }) => status))).toStrictEqual(new Set([200]));
 });

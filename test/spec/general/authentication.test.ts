@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
-import { apiOf, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { openChart } from '../../journeys/support.ts';
+import { signInToLarkspur } from '../../journeys/support.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
-import { needsClientOnly, type Operation, operationsOf } from '../support/publishedOperations.ts';
+import { needsClientOnly, type Operation, readOperations } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 let other: OtherClient;
@@ -13,7 +13,7 @@ let v1: Operation[];
 beforeAll(async () => {
   fixture = await sharedSandbox();
   other = await newClient(fixture);
-  v1 = await operationsOf(fixture.api, '/v1/');
+  v1 = await readOperations(fixture.api, '/v1/');
 });
 
 type Headers = Record<string, string | null>;
@@ -73,13 +73,13 @@ test(row('AUT-04'), async () => {
 });
 
 test(row('AUT-05'), async () => {
-  const chart = await openChart(fixture.sandbox, fixture.api);
+  const chart = await signInToLarkspur(fixture.sandbox, fixture.api);
   const names = [];
   for (const [user_id, staff] of [
     ['first-user', 1],
     ['second-user', 2],
   ] as const) {
-    const api = apiOf(fixture, { access_token: await fixture.api.link({ user_id, staff }) });
+    const api = apiAs(fixture, { access_token: await fixture.api.link({ user_id, staff }) });
     const event = await api.untilEvent((await api.callIn()).body.job_id);
     const { createdBy } = await chart.encounter(event.data.emr_encounter_id);
     // User names in Larkspur are first names.

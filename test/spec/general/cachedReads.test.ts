@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-const providerOf = async (ehr_id: string): Promise<ApiResponse['body']> => {
+const readProvider = async (ehr_id: string): Promise<ApiResponse['body']> => {
   const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   return providers.find((each: ApiResponse['body']) => each.ehr_id === ehr_id);
 };
@@ -48,9 +48,9 @@ test(row('GEN-21'), async () => {
   const body = { status: 'inactive', hide_in_availability: 'true', hours };
   expect((await fixture.api.call('PATCH', '/v1/providers/ehr/505', { body })).status).toBe(200);
   const set = { status: 'inactive', hide_in_availability: true, hours };
-  expect(await providerOf('505')).toMatchObject(set);
+  expect(await readProvider('505')).toMatchObject(set);
   // Changes the provider in the EMR, so that the sync has a new record.
   await fixture.api.control('PATCH', '/control/providers/505', { displayName: 'Renamed, MD', activeFlag: 'Y' });
   await fixture.api.sync();
-  expect(await providerOf('505')).toMatchObject({ name: 'Renamed, MD', ...set });
+  expect(await readProvider('505')).toMatchObject({ name: 'Renamed, MD', ...set });
 });

@@ -1,9 +1,9 @@
 import { freePort } from '../../../scripts/freePort.ts';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { startService } from '../../../src/main.ts';
-import { apiOf, newClient, raw, sendBytes } from '../../api/support.ts';
+import { apiAs, newClient, raw, sendBytes } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
-import { pdfOf } from '../../harness/documents.ts';
+import { createPdf } from '../../harness/documents.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { linkSteps } from '../../linking/linkSteps.ts';
 import { sendDocument } from '../support/sendDocument.ts';
@@ -36,7 +36,7 @@ export async function collectErrors(fixture: TestSandbox): Promise<CollectedErro
   await collect('an unknown record', api.call('GET', '/v1/jobs/999999'));
   await collect('an unknown reference', api.callIn({ provider_id: '599' }));
   await collect('a large body', api.call('POST', '/v1/sync', { body: `{${' '.repeat(mebibyte)}}` }));
-  await collect('a large document', sendDocument(fixture, {}, pdfOf(5_242_881)));
+  await collect('a large document', sendDocument(fixture, {}, createPdf(5_242_881)));
   await collect('no document', sendDocument(fixture, {}, Buffer.from('MZ nonsense')));
   await collect(
     'a wrong media type',
@@ -91,7 +91,7 @@ async function exceedRateLimit(fixture: TestSandbox): Promise<ApiResponse> {
   const { base_url, close } = await startService(config, { role: 'api', print: () => {} });
   try {
     const client = await newClient(fixture);
-    const api = apiOf({ ...fixture, sandbox: { ...fixture.sandbox, base_url } }, client);
+    const api = apiAs({ ...fixture, sandbox: { ...fixture.sandbox, base_url } }, client);
     const responses = await Promise.all(
       Array.from({ length: 6 }, () => api.call('GET', '/link/emrs', { headers: { access_token: null } })),
     );

@@ -1,12 +1,12 @@
 import { beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { startService } from '../../../src/main.ts';
-import { apiOf, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { until } from '../../journeys/support.ts';
-import { needsClientOnly, no_credentials, type Operation, operationsOf } from '../support/publishedOperations.ts';
+import { needsClientOnly, no_credentials, type Operation, readOperations } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 let other: OtherClient;
@@ -17,8 +17,8 @@ beforeAll(async () => {
   fixture = await sharedSandbox();
   other = await newClient(fixture);
   foreign_token = await other.api.link({ user_id: 'foreign-user', org_id: 'foreign-org', staff: 1 });
-  v1 = await operationsOf(fixture.api, '/v1/');
-  link = await operationsOf(fixture.api, '/link/');
+  v1 = await readOperations(fixture.api, '/v1/');
+  link = await readOperations(fixture.api, '/link/');
 });
 
 type Headers = Record<string, string | null>;
@@ -82,7 +82,7 @@ test(row('DEC-043'), async () => {
 
 test(row('DEC-044'), async () => {
   const access_token = await fixture.api.link({ user_id: 'revoked-user', staff: 2 });
-  const api = apiOf(fixture, { access_token });
+  const api = apiAs(fixture, { access_token });
   expect((await api.call('GET', '/v1/providers')).status).toBe(200);
   await fixture.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'revoked-user'`;
   await fixture.owner`SELECT pg_notify('chartwire_access', '')`;
@@ -173,8 +173,8 @@ test('a revoked token is rejected by every process after the notification', asyn
   const second = await startService(loadConfig({ ...fixture.env, PORT: '0' }), { role: 'api', print: () => {} });
   try {
     const processes = [
-      apiOf(fixture, { access_token }),
-      apiOf({ ...fixture, sandbox: { ...fixture.sandbox, base_url: second.base_url } }, { access_token }),
+      apiAs(fixture, { access_token }),
+      apiAs({ ...fixture, sandbox: { ...fixture.sandbox, base_url: second.base_url } }, { access_token }),
     ];
     for (const api of processes) expect((await api.call('GET', '/v1/providers')).status).toBe(200);
     await fixture.owner`UPDATE accounts SET status = 'revoked' WHERE user_id = 'soon-revoked'`;

@@ -7,7 +7,7 @@ import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { expireAccount } from '../support/expireAccount.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
-import { operationsOf } from '../support/publishedOperations.ts';
+import { readOperations } from '../support/publishedOperations.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 import { type CollectedError, collectErrors } from './collectErrors.ts';
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 test(row('DEC-023'), async () => {
-  const operations = await operationsOf(fixture.api, '/v1/', '/link/');
+  const operations = await readOperations(fixture.api, '/v1/', '/link/');
   const responses: { status: number; headers: Headers }[] = [];
   for (const { method, url } of operations) responses.push(await fixture.api.call(method, url));
   for (const page of ['/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']) {
@@ -139,7 +139,7 @@ test(row('DEC-030'), async () => {
     '/v1/availability': 'start_date=2026-01-01&end_date=2026-01-02&',
     '/link/token/exchange': 'public_token=x&',
   };
-  const operations = await operationsOf(fixture.api, '/v1/', '/link/');
+  const operations = await readOperations(fixture.api, '/v1/', '/link/');
   for (const { method, path, url, media_type } of operations) {
     if (media_type === 'multipart/form-data') continue;
     const response = await fixture.api.call(method, `${url}?${needed[path] ?? ''}lastname=x`);

@@ -3,7 +3,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { appointmentOf } from '../support/appointmentOf.ts';
+import { findAppointmentId } from '../support/appointments.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 type Body = ApiResponse['body'];
@@ -49,7 +49,7 @@ test(row('DEC-001'), async () => {
     expect(records.length, list).toBeGreaterThan(0);
     for (const { id } of records) expect(id, list).toMatch(record_id);
   }
-  const stored = await appointmentOf(fixture, fixture.api);
+  const stored = await findAppointmentId(fixture, fixture.api);
   const { appointment } = (await fixture.api.call('GET', `/v1/appointments/${stored}`)).body;
   expect(appointment.id).toMatch(record_id);
   for (const { id } of [...accepted, ...events]) expect(id).toMatch(record_id);

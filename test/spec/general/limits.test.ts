@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { rateLimiter } from '../../../src/http/limits/rateLimit.ts';
 import { startService } from '../../../src/main.ts';
-import { apiOf, expectApiError, newClient, raw } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient, raw } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
-import { operationsOf } from '../support/publishedOperations.ts';
+import { readOperations } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -30,8 +30,8 @@ async function flood(
   try {
     const there = { ...fixture, sandbox: { ...fixture.sandbox, base_url } };
     const [client, another] = [await newClient(fixture), await newClient(fixture)];
-    const responses = await Promise.all(Array.from({ length: times }, () => send(apiOf(there, client))));
-    return { responses, other: await send(apiOf(there, another)) };
+    const responses = await Promise.all(Array.from({ length: times }, () => send(apiAs(there, client))));
+    return { responses, other: await send(apiAs(there, another)) };
   } finally {
     await close();
   }
@@ -116,7 +116,7 @@ test(row('DEC-360'), async () => {
 });
 
 test(row('DEC-361'), async () => {
-  for (const { method, url } of await operationsOf(fixture.api, '/v1/', '/link/')) {
+  for (const { method, url } of await readOperations(fixture.api, '/v1/', '/link/')) {
     const { headers } = await fixture.api.call(method, url);
     for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']) {
       expect(headers.get(name), `${method} ${url} ${name}`).toMatch(/^\d+$/);

@@ -15,7 +15,7 @@ const live = { open: never, close: never };
 const all: readonly Endpoint[] = [
   ...endpoints,
   ...link_endpoints,
-  ...dashboardEndpoints({ live, clinic: () => undefined }),
+  ...dashboardEndpoints({ live, findSandboxEmr: () => undefined }),
 ];
 /** Paths that are not declared as endpoints. All but the last two answer HEAD. */
 const pages = [
@@ -57,12 +57,12 @@ function send(method: string, path: string, headers: Record<string, string | str
   });
 }
 
-const pathOf = ({ path }: Endpoint) => path.replaceAll(/\{\w+\}/g, '1');
+const fillPath = ({ path }: Endpoint) => path.replaceAll(/\{\w+\}/g, '1');
 const answersHead = ({ head, stream }: Endpoint) => head !== false && !stream;
 const reads = all.filter(({ method }) => method === 'GET');
 
 test(row('VAL-03'), async () => {
-  const paths = [...new Set([...pages, ...reads.filter(answersHead).map(pathOf)])];
+  const paths = [...new Set([...pages, ...reads.filter(answersHead).map(fillPath)])];
   for (const path of paths) {
     const [get, head] = [await send('GET', path, credentials), await send('HEAD', path, credentials)];
     expect([head.status, head.headers['content-type'], head.text], path).toStrictEqual([
@@ -77,7 +77,7 @@ test(row('VAL-03'), async () => {
 });
 
 test(row('VAL-04'), async () => {
-  const started = reads.filter((each) => !answersHead(each)).map(pathOf);
+  const started = reads.filter((each) => !answersHead(each)).map(fillPath);
   expect(started.sort()).toStrictEqual([
     '/dashboard/api/live',
     '/dashboard/api/sign-in',
@@ -94,10 +94,10 @@ test(row('VAL-05'), async () => {
   const paths = new Map<string, Set<string>>(pages.map((path) => [path, new Set(['GET', 'HEAD'])]));
   for (const path of without_head) paths.set(path, new Set(['GET']));
   for (const endpoint of all) {
-    const methods = paths.get(pathOf(endpoint)) ?? new Set();
+    const methods = paths.get(fillPath(endpoint)) ?? new Set();
     methods.add(endpoint.method);
     if (endpoint.method === 'GET' && answersHead(endpoint)) methods.add('HEAD');
-    paths.set(pathOf(endpoint), methods);
+    paths.set(fillPath(endpoint), methods);
   }
   for (const [path, methods] of paths) {
     const put = await send('PUT', path, credentials);

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
-import { apiOf, expectApiError } from '../../api/support.ts';
+import { apiAs, expectApiError } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { openChart, until } from '../../journeys/support.ts';
+import { signInToLarkspur, until } from '../../journeys/support.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 import { sendDocument } from '../support/sendDocument.ts';
@@ -118,8 +118,8 @@ test(row('DEC-048'), async () => {
 
 test(row('GEN-02'), async () => {
   const access_token = await fixture.api.link({ user_id: 'reader-and-writer', staff: 3 });
-  const api = apiOf(fixture, { access_token });
-  const chart = await openChart(fixture.sandbox, fixture.api);
+  const api = apiAs(fixture, { access_token });
+  const chart = await signInToLarkspur(fixture.sandbox, fixture.api);
   const { patient_mrn: mrn, location_id: location, provider_id: provider } = fixture.sandbox.example;
   const done = async ({ body }: ApiResponse, type: string) => {
     const event = await api.untilEvent(body.job_id);

@@ -4,11 +4,11 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { openChart, until } from '../../journeys/support.ts';
-import { appointmentOf } from '../support/appointmentOf.ts';
+import { signInToLarkspur, until } from '../../journeys/support.ts';
+import { findAppointmentId } from '../support/appointments.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
-import { operationsOf } from '../support/publishedOperations.ts';
+import { readOperations } from '../support/publishedOperations.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 type Body = ApiResponse['body'];
@@ -19,13 +19,13 @@ beforeAll(async () => {
   await pauseSyncs(fixture);
 });
 
-const providerOf = async (ehr_id: string): Promise<Body> => {
+const readProvider = async (ehr_id: string): Promise<Body> => {
   const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;
   return providers.find((each: Body) => each.ehr_id === ehr_id);
 };
 
 test(row('GEN-19'), async () => {
-  const operations = (await operationsOf(fixture.api, '/v1/', '/link/')).filter(({ takes_body }) => takes_body);
+  const operations = (await readOperations(fixture.api, '/v1/', '/link/')).filter(({ takes_body }) => takes_body);
   expect(operations.length).toBeGreaterThan(10);
   for (const { method, path, url } of operations) {
     const send = async (type: string, body: string) =>
@@ -43,7 +43,7 @@ test(row('GEN-19'), async () => {
 });
 
 test(row('GEN-20'), async () => {
-  const chart = await openChart(fixture.sandbox, fixture.api);
+  const chart = await signInToLarkspur(fixture.sandbox, fixture.api);
   const before = await countAcceptedWork(fixture);
   const action = (is_high_priority: unknown) =>
     fixture.api.call('POST', '/v1/telephone-encounters/actions', {
@@ -69,7 +69,7 @@ test(row('GEN-20'), async () => {
     expect((await action(flag)).status).toBe(200);
     for (const sent of [flag, flag === 'true']) {
       await fixture.api.call('PATCH', '/v1/providers/ehr/504', { body: { hide_in_availability: sent } });
-      expect((await providerOf('504')).hide_in_availability).toBe(flag === 'true');
+      expect((await readProvider('504')).hide_in_availability).toBe(flag === 'true');
     }
     const notes = `Sent with ${flag}`;
     expect((await sendDocument(fixture, { is_reviewed: flag, is_high_priority: flag, notes })).status).toBe(200);
@@ -82,7 +82,7 @@ test(row('GEN-20'), async () => {
 });
 
 test(row('GEN-22'), async () => {
-  const { id, ehr_id } = await providerOf('506');
+  const { id, ehr_id } = await readProvider('506');
   expect(id).not.toBe(ehr_id);
   const patch = (path: string) => fixture.api.call('PATCH', path, { body: { hide_in_availability: 'true' } });
   expect((await patch(`/v1/providers/${id}`)).body.provider_id).toBe(id);
@@ -115,7 +115,7 @@ test(row('GEN-23'), async () => {
     '/v1/claims': '?page_size=1000',
     '/v1/patients': '?page_size=1000',
   };
-  const stored = await appointmentOf(fixture, fixture.api);
+  const stored = await findAppointmentId(fixture, fixture.api);
   const called = await fixture.api.callIn();
   const responses: [string, ApiResponse][] = [
     ['call', called],
@@ -125,13 +125,13 @@ test(row('GEN-23'), async () => {
     ['webhook', await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: 'http://127.0.0.1:9/' } })],
   ];
   await fixture.api.untilEvent(called.body.job_id);
-  for (const { method, path } of await operationsOf(fixture.api, '/v1/')) {
+  for (const { method, path } of await readOperations(fixture.api, '/v1/')) {
     if (method !== 'GET' || path.includes('{')) continue;
     responses.push([path, await fixture.api.call('GET', `${path}${needed[path] ?? ''}`)]);
   }
-  const found = responses.flatMap(([name, { body }]) => identifiersIn(body, name));
-  expect(found.length).toBeGreaterThan(1000);
-  for (const [path, value] of found) {
+  const identifiers = responses.flatMap(([name, { body }]) => identifiersIn(body, name));
+  expect(identifiers.length).toBeGreaterThan(1000);
+  for (const [path, value] of identifiers) {
     if (/^(call|\/v1\/(jobs|accounts)\b.*)\.job_id$/.test(path)) expect(Number.isSafeInteger(value)).toBe(true);
     else if (value !== null) expect(typeof value, path).toBe('string');
   }

@@ -1,14 +1,14 @@
 import { beforeAll, expect, test } from 'vitest';
 import { expectApiError, raw } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
-import { pdfOf } from '../../harness/documents.ts';
+import { createPdf } from '../../harness/documents.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { appointmentOf } from '../support/appointmentOf.ts';
+import { findAppointmentId } from '../support/appointments.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
-import { operationsOf } from '../support/publishedOperations.ts';
+import { readOperations } from '../support/publishedOperations.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
 type Fields = Record<string, unknown>;
@@ -58,9 +58,9 @@ const required = (): [name: string, send: (fields: Fields) => Promise<ApiRespons
 
 test(row('DEC-035'), async () => {
   const { id } = (await fixture.api.call('GET', '/v1/locations')).body.locations[0];
-  const stored = await appointmentOf(fixture, fixture.api);
+  const stored = await findAppointmentId(fixture, fixture.api);
   const accepted = await post('/v1/telephone-encounters')(call());
-  const reads = (await operationsOf(fixture.api, '/v1/')).filter(({ method }) => method === 'GET');
+  const reads = (await readOperations(fixture.api, '/v1/')).filter(({ method }) => method === 'GET');
   const needed: Record<string, string> = {
     '/v1/orders': '/v1/orders?patient_mrn=x',
     '/v1/availability': '/v1/availability?start_date=2026-01-01&end_date=2026-01-02',
@@ -179,13 +179,13 @@ test(row('DEC-059'), async () => {
     expect(response.status, `${bytes}`).toBe(status);
     if (status === 413) expect(JSON.parse(response.text).code).toBe('body_too_large');
   }
-  expect((await sendDocument(fixture, {}, pdfOf(5_242_880))).status).toBe(200);
-  const document = await sendDocument(fixture, {}, pdfOf(5_242_881));
+  expect((await sendDocument(fixture, {}, createPdf(5_242_880))).status).toBe(200);
+  const document = await sendDocument(fixture, {}, createPdf(5_242_881));
   expectApiError(document, 413, 'document exceeds the maximum size of 5 MB.', 'document');
 });
 
 test(row('DEC-060'), async () => {
-  for (const { method, path, url, media_type, takes_body } of await operationsOf(fixture.api, '/v1/', '/link/')) {
+  for (const { method, path, url, media_type, takes_body } of await readOperations(fixture.api, '/v1/', '/link/')) {
     if (!takes_body) continue;
     const wrong = ['text/plain', 'application/x-www-form-urlencoded', 'application/xml'];
     wrong.push(media_type === 'application/json' ? 'multipart/form-data; boundary=x' : 'application/json');
@@ -203,7 +203,7 @@ test(row('DEC-072'), async () => {
     '/v1/availability': 'start_date=2026-01-01&end_date=2026-01-02',
   };
   const paged = [];
-  for (const { method, path } of await operationsOf(fixture.api, '/v1/')) {
+  for (const { method, path } of await readOperations(fixture.api, '/v1/')) {
     if (method !== 'GET' || path.includes('{')) continue;
     const { pagination } = (await fixture.api.call('GET', `${path}?${needed[path] ?? ''}`)).body;
     if (pagination === undefined) continue;

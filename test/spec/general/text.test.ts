@@ -4,8 +4,8 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { openChart } from '../../journeys/support.ts';
-import { anotherPatient, type Charts, type Fields, openCharts } from '../patients/charts.ts';
+import { signInToLarkspur } from '../../journeys/support.ts';
+import { anotherPatient, type Charts, createCharts, type Fields } from '../patients/charts.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { sendDocument } from '../support/sendDocument.ts';
 
@@ -13,7 +13,7 @@ let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
@@ -43,7 +43,7 @@ test(row('TXT-01'), async () => {
   const { job_id } = (await fixture.api.callIn({ reason: ` ${'r'.repeat(50)} `, message: ' One\n\n two ' })).body;
   const { data } = await fixture.api.untilEvent(job_id);
   expect(data.reason).toBe('r'.repeat(50));
-  const clinic = await openChart(fixture.sandbox, fixture.api);
+  const clinic = await signInToLarkspur(fixture.sandbox, fixture.api);
   expect(await clinic.encounter(data.emr_encounter_id)).toMatchObject({ message: 'One\n\n two' });
   const long = await fixture.api.callIn({ reason: ` ${'r'.repeat(51)} ` });
   expectApiError(long, 400, 'Reason exceeds maximum length of 50 characters', 'reason');
@@ -184,7 +184,7 @@ test(row('TXT-05'), async () => {
     }
   }
   // A field that the practice requires.
-  const { organization_id } = await accountOf();
+  const { organization_id } = await readOrganization();
   await setRequired(organization_id, '["phone"]');
   try {
     await charts.rejects(400, 'Missing required field: phone', [
@@ -196,7 +196,7 @@ test(row('TXT-05'), async () => {
   }
 });
 
-async function accountOf(): Promise<{ organization_id: string }> {
+async function readOrganization(): Promise<{ organization_id: string }> {
   const [row] = await fixture.owner<{ organization_id: string }[]>`
     SELECT id AS organization_id FROM organizations WHERE org_id = ${fixture.sandbox.org_id}`;
   if (!row) throw new Error('The sandbox has no organization.');

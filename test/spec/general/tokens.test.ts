@@ -4,7 +4,7 @@ import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { bindings } from '../../../src/product/accounts/accounts.ts';
 import { addSecret } from '../../../src/product/clients/clients.ts';
 import { createClientCommand } from '../../../src/surfaces/cli/credentials.ts';
-import { apiOf, expectApiError, newClient, withDatabase } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient, withDatabase } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
@@ -12,7 +12,7 @@ import { until } from '../../journeys/support.ts';
 import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 import { tablesContaining } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
-import { operationsOf } from '../support/publishedOperations.ts';
+import { readOperations } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 let steps: LinkSteps;
@@ -49,7 +49,7 @@ test(row('DEC-005'), async () => {
     client_id: expect.stringMatching(/^ci_live_[\w-]+$/),
     client_secret: expect.stringMatching(/^cs_live_[\w-]+$/),
   });
-  expect((await emrs(apiOf(fixture, created))).status).toBe(200);
+  expect((await emrs(apiAs(fixture, created))).status).toBe(200);
 });
 
 test(row('DEC-006'), async () => {
@@ -57,7 +57,7 @@ test(row('DEC-006'), async () => {
   for (const { client_id, client_secret } of [created, fixture.sandbox]) {
     expect(client_id).toMatch(/^ci_test_[\w-]+$/);
     expect(client_secret).toMatch(/^cs_test_[\w-]+$/);
-    expect((await emrs(apiOf(fixture, { client_id, client_secret }))).status).toBe(200);
+    expect((await emrs(apiAs(fixture, { client_id, client_secret }))).status).toBe(200);
   }
 });
 
@@ -78,10 +78,10 @@ test(row('DEC-007'), async () => {
 test(row('DEC-008'), async () => {
   const created = await createOnTerminal('test');
   expect(created.output.split(created.client_secret)).toHaveLength(2);
-  const own = apiOf(fixture, created);
+  const own = apiAs(fixture, created);
   const access_token = await own.link({ user_id: 'shown', org_id: 'shown', staff: 2 });
-  const api = apiOf(fixture, { ...created, access_token });
-  for (const { method, url } of await operationsOf(api, '/')) {
+  const api = apiAs(fixture, { ...created, access_token });
+  for (const { method, url } of await readOperations(api, '/')) {
     const { body, headers } = await api.call(method, url);
     expect(JSON.stringify([body, ...headers]), url).not.toContain(created.client_secret);
   }
@@ -159,7 +159,7 @@ test(row('DEC-015'), async () => {
   expect(access_token).toMatch(/^[\w-]{43}$/);
   expect(Buffer.from(access_token, 'base64url')).toHaveLength(32);
   expect(Buffer.from(access_token, 'base64url').toString('latin1')).not.toMatch(/opaque|user|org/);
-  const status = async () => (await apiOf(fixture, { access_token }).call('GET', '/v1/providers')).status;
+  const status = async () => (await apiAs(fixture, { access_token }).call('GET', '/v1/providers')).status;
   await fixture.owner`UPDATE accounts SET created_at = created_at - interval '10 years',
     linked_at = linked_at - interval '10 years' WHERE user_id = 'opaque-user'`;
   await fixture.owner`SELECT pg_notify('chartwire_access', '')`;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf, expectApiError, newClient } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { until } from '../../journeys/support.ts';
-import { appointmentOf } from '../support/appointmentOf.ts';
+import { findAppointmentId } from '../support/appointments.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { sendDocument } from '../support/sendDocument.ts';
@@ -16,14 +16,14 @@ let other: Api;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   await pauseSyncs(fixture, 'list_claims');
-  second = apiOf(fixture, {
+  second = apiAs(fixture, {
     access_token: await fixture.api.link({ user_id: 'second', org_id: 'second-org', staff: 1 }),
   });
   const client = await newClient(fixture);
   const access_token = await client.api.link({ user_id: 'other', org_id: 'other-org', staff: 2 });
-  other = apiOf(fixture, { ...client, access_token });
+  other = apiAs(fixture, { ...client, access_token });
   for (const api of [second, other]) {
-    await until('the first sync', async () => (await appointmentOf(fixture, api)) !== undefined);
+    await until('the first sync', async () => (await findAppointmentId(fixture, api)) !== undefined);
   }
 });
 afterAll(() => fixture.close());
@@ -123,7 +123,7 @@ async function expectAbsent(theirs: Api): Promise<void> {
   const [provider] = (await theirs.call('GET', '/v1/providers')).body.providers;
   const [location] = (await theirs.call('GET', '/v1/locations')).body.locations;
   const [patient] = (await theirs.call('GET', '/v1/patients')).body.patients;
-  const appointment = (await appointmentOf(fixture, theirs)) ?? '';
+  const appointment = (await findAppointmentId(fixture, theirs)) ?? '';
   for (const [method, path, id, unknown] of [
     ['GET', '/v1/appointments/{id}', appointment, unknown_id],
     ['GET', '/v1/jobs/{id}', `${job_id}`, '999999'],

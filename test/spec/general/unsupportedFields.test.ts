@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { takesField } from '../../../src/emr/connector.ts';
+import { supportsField } from '../../../src/emr/connector.ts';
 import { fhir as fhir_connector } from '../../../src/emr/fhir/fhir.ts';
 import { expectApiError } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
@@ -57,6 +57,6 @@ test('the settings list the fields that only some servers can store', async () =
   expect(capabilities).toContain('uploadDocument.is_high_priority');
   // This server does not offer appointments.
   expect(capabilities).not.toContain('createAppointment.prevent_double_booking');
-  const takes = (field: string) => takesField(fhir_connector, capabilities, 'createAppointment', field);
+  const takes = (field: string) => supportsField(fhir_connector, capabilities, 'createAppointment', field);
   expect([takes('prevent_double_booking'), takes('new_patient'), takes('reason')]).toStrictEqual([false, false, true]);
 });

@@ -3,7 +3,7 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { operationsOf } from '../support/publishedOperations.ts';
+import { readOperations } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 
 test(row('VER-01'), async () => {
-  for (const { method, path, url } of await operationsOf(fixture.api, '/v1/')) {
+  for (const { method, path, url } of await readOperations(fixture.api, '/v1/')) {
     const bare = url.slice('/v1'.length);
     const response = await fixture.api.call(method, bare);
     expectApiError(response, 404, `No such endpoint: ${method} ${bare}`);
@@ -81,7 +81,7 @@ const published = `
 
 test(row('DEC-363'), async () => {
   const document = (await fixture.api.call('GET', '/openapi.json')).body;
-  const operations = await operationsOf(fixture.api, '/v1/');
+  const operations = await readOperations(fixture.api, '/v1/');
   const names = operations.map(({ method, path }) => `${method} ${path}`);
   for (const line of published) expect(names).toContain(line);
   const year = 365 * 24 * 3600 * 1000;

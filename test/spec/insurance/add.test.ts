@@ -3,14 +3,14 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { patient, setFault } from '../../journeys/support.ts';
-import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from '../patients/charts.ts';
+import { type Charts, createCharts, type Fields, anotherPatient as next, type Row } from '../patients/charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
 let companies: Row[];
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
   companies = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));

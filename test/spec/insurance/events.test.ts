@@ -4,14 +4,14 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { setFault, until } from '../../journeys/support.ts';
-import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from '../patients/charts.ts';
+import { type Charts, createCharts, type Fields, anotherPatient as next, type Row } from '../patients/charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
 let receiver: Receiver;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
   receiver = await startReceiver();
   await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url: receiver.url } });
 });

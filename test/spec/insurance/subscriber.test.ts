@@ -3,13 +3,13 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { patient } from '../../journeys/support.ts';
-import { type Charts, type Fields, anotherPatient as next, openCharts } from '../patients/charts.ts';
+import { type Charts, createCharts, type Fields, anotherPatient as next } from '../patients/charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 

@@ -4,7 +4,7 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { patient, setFault } from '../../journeys/support.ts';
-import { type Charts, type Fields, anotherPatient as next, openCharts, type Row } from '../patients/charts.ts';
+import { type Charts, createCharts, type Fields, anotherPatient as next, type Row } from '../patients/charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
@@ -12,8 +12,8 @@ let fhir: Charts;
 let companies: Row[];
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
-  fhir = openCharts(fixture, (await fhirAccount(fixture)).api);
+  charts = createCharts(fixture);
+  fhir = createCharts(fixture, (await fhirAccount(fixture)).api);
   companies = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
@@ -59,12 +59,12 @@ test(row('INU-02'), async () => {
   const fetched = await charts.outcome(
     await fixture.api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn, include: 'insurances' } }),
   );
-  const found = fetched.data.insurances.find((each: Row) => each.insurance_subscriber_number === 'FETCHED');
-  const changed = await charts.changed(mrn, found.emr_insurance_id, { member_id: 'FOUND' });
+  const insurance = fetched.data.insurances.find((each: Row) => each.insurance_subscriber_number === 'FETCHED');
+  const changed = await charts.changed(mrn, insurance.emr_insurance_id, { member_id: 'FOUND' });
   expect(changed.row).toStrictEqual({ ...row, subscriberNumber: 'FOUND' });
-  const other = await charts.outcome(await charts.change(next().mrn, found.emr_insurance_id, { member_id: 'X' }));
+  const other = await charts.outcome(await charts.change(next().mrn, insurance.emr_insurance_id, { member_id: 'X' }));
   expect(other.event_type).toBe('patient.insurance.failed');
-  expect((await charts.insurance(found.emr_insurance_id)).subscriberNumber).toBe('FOUND');
+  expect((await charts.insurance(insurance.emr_insurance_id)).subscriberNumber).toBe('FOUND');
 });
 
 test(row('INU-03'), async () => {
@@ -177,8 +177,8 @@ test(row('INU-09'), async () => {
 
 test(row('INU-10'), async () => {
   const { mrn, id } = await insured();
-  const together = { insurance_name: 'Mock Mutual', insurance_payer_id: 'MOC02' };
-  expect((await charts.changed(mrn, id, together)).row.payerId).toBe('MOC02');
+  const name_and_payer = { insurance_name: 'Mock Mutual', insurance_payer_id: 'MOC02' };
+  expect((await charts.changed(mrn, id, name_and_payer)).row.payerId).toBe('MOC02');
   await charts.rejects(400, /insurance_payer_id.*insurance_name/, [
     () => charts.change(mrn, id, { insurance_payer_id: 'MOC01' }),
     () => charts.change(mrn, id, { insurance_payer_id: 'MOC01', insurance_provider_id: payer('MOC01').id }),

@@ -40,7 +40,7 @@ let untouched: boolean;
 /** The events after the EMR was available again. */
 let events: Record<Kind, Body>;
 
-const eventsOf = async (kind: Kind): Promise<Body[]> => {
+const readEvents = async (kind: Kind): Promise<Body[]> => {
   const { job_id, document_id } = responses[kind].body;
   if (kind !== 'document')
     return (await fixture.api.call('GET', `/v1/webhook-events?job_id=${job_id}`)).body.webhook_events;
@@ -80,13 +80,13 @@ beforeAll(async () => {
     insurance: await post(`/v1/patients/${mrn}/insurances`, { member_id: 'M1', insurance_name: 'Mock Mutual' }),
     change: await api.call('PATCH', `/v1/patients/${mrn}/insurances/85001`, { body: { group_id: 'G1' } }),
   };
-  early = await ofEach(eventsOf);
+  early = await ofEach(readEvents);
   untouched = (await api.ledger()).filter(({ applied }) => applied).length === before;
   await api.control('DELETE', '/control/faults');
   events = await ofEach((kind) =>
     until(`the event of the ${kind}`, async () => {
       await endPauses(owner);
-      return (await eventsOf(kind))[0];
+      return (await readEvents(kind))[0];
     }),
   );
 });

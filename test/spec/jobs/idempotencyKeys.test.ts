@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../../src/surfaces/api/endpoints.ts';
-import { apiOf, expectApiError, newClient } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient } from '../../api/support.ts';
 import { rejectedCall } from '../../dashboard/finishedCalls.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { documents } from '../../harness/documents.ts';
@@ -149,7 +149,7 @@ test(row('DEC-322'), async () => {
 
 test(row('DEC-323'), async () => {
   const key = randomUUID();
-  const colleague = apiOf(fixture, {
+  const colleague = apiAs(fixture, {
     access_token: await fixture.api.link({ user_id: 'colleague-with-key', staff: 4 }),
   });
   const mine = await fixture.api.callIn({}, keyed(key));

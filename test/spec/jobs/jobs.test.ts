@@ -38,7 +38,7 @@ async function completeWithUnknownOutcome(): Promise<Completed> {
   return { accepted, event };
 }
 
-const statusOf = async (job_id: number): Promise<string> => (await fixture.api.job(job_id)).status;
+const readStatus = async (job_id: number): Promise<string> => (await fixture.api.job(job_id)).status;
 
 test(row('DEC-276'), async () => {
   const outcomes: [string, Completed][] = [
@@ -47,12 +47,12 @@ test(row('DEC-276'), async () => {
     ['failed', await rejectedWrites['telephone_encounter.failed'](fixture)],
     ['needs_review', await completeWithUnknownOutcome()],
   ];
-  for (const [status, { accepted }] of outcomes) expect(await statusOf(accepted.job_id)).toBe(status);
+  for (const [status, { accepted }] of outcomes) expect(await readStatus(accepted.job_id)).toBe(status);
   await setFault(fixture.api, 'create_telephone_encounter', 'delay', { delay_ms: 4_000 });
   const first = (await fixture.api.callIn()).body;
   const second = (await fixture.api.callIn()).body;
-  await until('the first job to run', async () => (await statusOf(first.job_id)) === 'running');
-  expect(await statusOf(second.job_id)).toBe('queued');
+  await until('the first job to run', async () => (await readStatus(first.job_id)) === 'running');
+  expect(await readStatus(second.job_id)).toBe('queued');
   await fixture.api.untilEvent(second.job_id);
   const rows = await fixture.owner<{ state: string }[]>`SELECT DISTINCT state FROM jobs`;
   const known = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review'];
@@ -83,8 +83,8 @@ test(row('DEC-277'), async () => {
 test(row('DEC-278'), async () => {
   const { accepted } = await completeCall(fixture, { refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9008' });
   const { timeline, created_at, finished_at } = (await fixture.api.call('GET', `/v1/jobs/${accepted.job_id}`)).body;
-  const stepsOf = (entries: ApiResponse['body'][]) => entries.map(({ step, kind }) => `${kind} ${step}`);
-  const steps = stepsOf(timeline);
+  const formatSteps = (entries: ApiResponse['body'][]) => entries.map(({ step, kind }) => `${kind} ${step}`);
+  const steps = formatSteps(timeline);
   expect(steps).toStrictEqual([
     ...['note started', 'intent create_encounter', 'outcome create_encounter'],
     ...['intent add_pharmacy', 'outcome add_pharmacy', 'intent add_refill', 'outcome add_refill', 'note succeeded'],
@@ -96,7 +96,7 @@ test(row('DEC-278'), async () => {
   }
   expect(times).toStrictEqual([...times].sort((a, b) => a - b));
   const plain = await fixture.api.job((await completeCall(fixture)).accepted.job_id);
-  expect(stepsOf(plain.timeline)).toStrictEqual([
+  expect(formatSteps(plain.timeline)).toStrictEqual([
     ...['note started', 'intent create_encounter', 'outcome create_encounter', 'note succeeded'],
   ]);
 });

@@ -6,7 +6,7 @@ import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { appliedMarkers, createMarker, patient, until, untilFinished } from '../../journeys/support.ts';
 import { completeCall } from '../support/completedJobs.ts';
 import { withJobsPaused } from '../support/pauseJobs.ts';
-import { headersOf, register, untilReceived } from '../webhooks/receivers.ts';
+import { readHeaders, register, untilReceived } from '../webhooks/receivers.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -36,11 +36,11 @@ async function expireWith(count: number): Promise<Accepted[]> {
     await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   });
   await until('the account to need a login', async () => (await fixture.api.call('GET', '/v1/staff')).status === 403);
-  await until('every job to be parked', async () => (await parkedOf(accepted)) === count);
+  await until('every job to be parked', async () => (await countParked(accepted)) === count);
   return accepted;
 }
 
-async function parkedOf(accepted: Accepted[]): Promise<number> {
+async function countParked(accepted: Accepted[]): Promise<number> {
   const ids = accepted.map(({ job_id }) => job_id);
   return (await fixture.owner`SELECT FROM jobs WHERE parked AND state = 'queued' AND id = ANY (${ids})`).length;
 }
@@ -119,7 +119,7 @@ test(row('DEC-291'), async () => {
   const [account] = await fixture.owner`SELECT status FROM accounts WHERE user_id = ${fixture.sandbox.user_id}`;
   expect(account?.status).toBe('login_required');
   expect((await fixture.api.call('GET', '/v1/staff')).body.error).toBe('login_required');
-  expect(await parkedOf(accepted)).toBe(3);
+  expect(await countParked(accepted)).toBe(3);
   for (const { job_id, telephone_encounter_id } of accepted) {
     expect((await fixture.api.job(job_id)).status).toBe('queued');
     expect(await appliedMarkers(fixture.api)).not.toContain(createMarker(telephone_encounter_id));
@@ -169,7 +169,7 @@ test(row('DEC-294'), async () => {
     const own = createMarker(telephone_encounter_id);
     expect(applied.filter((marker) => marker === own)).toHaveLength(1);
   }
-  expect(await parkedOf(accepted)).toBe(0);
+  expect(await countParked(accepted)).toBe(0);
 });
 
 test(row('DEC-301'), async () => {
@@ -188,7 +188,7 @@ test('the event is signed and has the complete envelope, and the write succeeds 
   const [accepted] = await expireWith(1);
   await untilReceived(receiver, 1);
   const { access_token_reference_id, user_id, org_id } = fixture.sandbox;
-  const sent = new Webhook(secret).verify(receiver.received[0]?.body ?? '', headersOf(receiver, 0));
+  const sent = new Webhook(secret).verify(receiver.received[0]?.body ?? '', readHeaders(receiver, 0));
   expect(sent).toStrictEqual({
     id: expect.stringMatching(/^[0-9a-f]{32}$/),
     object: 'event',

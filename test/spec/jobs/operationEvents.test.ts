@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, patient } from '../../journeys/support.ts';
+import { type Chart, patient, signInToLarkspur } from '../../journeys/support.ts';
 import {
   type Completed,
   complete,
@@ -17,7 +17,7 @@ let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  chart = await openChart(fixture.sandbox, fixture.api);
+  chart = await signInToLarkspur(fixture.sandbox, fixture.api);
 });
 
 const search = (body: Record<string, unknown>) => complete(fixture, '/v1/patients/fetch', body);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { larkspur } from '../../../src/emr/larkspur/larkspur.ts';
 import { unparkExpiredJobs } from '../../../src/product/workers.ts';
-import { apiOf } from '../../api/support.ts';
+import { apiAs } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { endPauses, patient, setFault, until, untilFinished } from '../../journeys/support.ts';
@@ -115,7 +115,7 @@ test(row('DEC-286'), async () => {
   const { mrn } = patient(40);
   const parked = await parkWith(mrn);
   const access_token = await fixture.api.link({ user_id: 'colleague', staff: 1 });
-  const colleague = apiOf(fixture, { access_token });
+  const colleague = apiAs(fixture, { access_token });
   // A parked job does not block other jobs for the same patient.
   const passing = (await colleague.callIn({ patient_mrn: mrn })).body;
   expect((await colleague.untilEvent(passing.job_id)).event_type).toBe('telephone_encounter.created');

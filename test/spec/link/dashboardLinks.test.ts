@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type LinkFixture, startLink } from '../../browser/link/linkFixture.ts';
-import { openOperator, type TestOperator } from '../../harness/operator.ts';
+import { signInOperator, type TestOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 import { tokenIn } from '../../linking/linkSteps.ts';
 
@@ -8,7 +8,7 @@ let fixture: LinkFixture;
 let operator: TestOperator;
 beforeAll(async () => {
   fixture = await startLink();
-  operator = await openOperator(fixture.product);
+  operator = await signInOperator(fixture.product);
 });
 afterAll(() => fixture?.close());
 

@@ -7,7 +7,7 @@ import { until } from '../../journeys/support.ts';
 import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 import { type ExpiredAccount, expireAccount } from '../support/expireAccount.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
-import { availableWhileExpired, type Operation, operationsOf } from '../support/publishedOperations.ts';
+import { availableWhileExpired, type Operation, readOperations } from '../support/publishedOperations.ts';
 
 let fixture: TestSandbox;
 let steps: LinkSteps;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   await pauseSyncs(fixture);
   steps = linkSteps(fixture);
-  v1 = await operationsOf(fixture.api, '/v1/');
+  v1 = await readOperations(fixture.api, '/v1/');
   receiver = await startReceiver();
   const body = { webhook_url: receiver.url, event_types: ['login_required'] };
   await fixture.api.call('POST', '/v1/webhook', { body });
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 /** The request body for a link token in update mode. */
-const purposeOf = ({ user_id, access_token }: ExpiredAccount) => ({
+const relinkPurpose = ({ user_id, access_token }: ExpiredAccount) => ({
   user_id,
   org_id: fixture.sandbox.org_id,
   access_token,
@@ -93,7 +93,7 @@ test(row('DEC-046'), async () => {
 
 test(row('LNK-08'), async () => {
   const account = await expireAccount(fixture, 'typed-user', 5);
-  const purpose = purposeOf(account);
+  const purpose = relinkPurpose(account);
   for (const access_token of [5, true, [account.access_token]]) {
     expectApiError(await create({ ...purpose, access_token }), 400, 'access_token must be a string', 'access_token');
   }
@@ -109,7 +109,7 @@ test(row('LNK-08'), async () => {
 });
 
 test(row('LNK-20'), async () => {
-  const purpose = purposeOf(expired);
+  const purpose = relinkPurpose(expired);
   for (const field of ['user_id', 'org_id']) {
     const response = await create({ ...purpose, [field]: undefined });
     expectApiError(response, 400, `Missing required field: ${field}`, field);
@@ -121,7 +121,7 @@ test(row('LNK-20'), async () => {
 
 test(row('LNK-22'), async () => {
   const account = await expireAccount(fixture, 'unchanged-user', 6);
-  const linked = await steps.signIn(await steps.linkToken(purposeOf(account)), account.staff);
+  const linked = await steps.signIn(await steps.linkToken(relinkPurpose(account)), account.staff);
   expect(linked.status).toBe(200);
   // No exchange is needed: the old access token works again.
   const { status, body } = await account.api.call('GET', '/v1/patients');
@@ -137,7 +137,7 @@ test(row('LNK-23'), async () => {
     return responses.filter(({ status, body }) => status === 403 || body.error === 'login_required').length;
   };
   expect(await send()).toBe(v1.filter((each) => !availableWhileExpired(each)).length);
-  expect((await steps.signIn(await steps.linkToken(purposeOf(account)), account.staff)).status).toBe(200);
+  expect((await steps.signIn(await steps.linkToken(relinkPurpose(account)), account.staff)).status).toBe(200);
   expect(await send()).toBe(0);
   const { job_id } = (await account.api.callIn()).body;
   expect((await account.api.untilEvent(job_id)).event_type).toBe('telephone_encounter.created');

@@ -4,7 +4,7 @@ import type { Api, ApiResponse } from '../../harness/api.ts';
 import { linkFhir } from '../../harness/fhir/linkFhir.ts';
 import { appFor, sandboxKeySet } from '../../harness/fhir/registrations.ts';
 import { type FaultSwitches, type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { openOperator } from '../../harness/operator.ts';
+import { signInOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { linkSteps } from '../../linking/linkSteps.ts';
@@ -168,7 +168,7 @@ test(row('REP-02'), async () => {
 });
 
 test(row('KEY-01'), async () => {
-  const owner = await openOperator(fixture);
+  const owner = await signInOperator(fixture);
   const credentials = { way: 'backend_services' };
   const app = await owner.post('clients/{client}/emr-apps', appFor('https://emr.example.org/r4', credentials));
   expect(app.status, JSON.stringify(app.body)).toBe(200);

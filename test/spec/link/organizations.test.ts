@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf } from '../../api/support.ts';
+import { apiAs } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
@@ -15,16 +15,16 @@ let other_organization: Api;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   await pauseSyncs(fixture, 'list_patients');
-  colleague = apiOf(fixture, { access_token: await fixture.api.link({ user_id: 'colleague', staff: 1 }) });
+  colleague = apiAs(fixture, { access_token: await fixture.api.link({ user_id: 'colleague', staff: 1 }) });
   const access_token = await fixture.api.link({ user_id: 'other-user', org_id: 'another-practice', staff: 2 });
-  other_organization = apiOf(fixture, { access_token });
-  await until('the first sync', async () => (await providersOf(other_organization)).length > 0);
+  other_organization = apiAs(fixture, { access_token });
+  await until('the first sync', async () => (await readProviders(other_organization)).length > 0);
 });
 afterAll(() => fixture.close());
 
-const providersOf = async (api: Api): Promise<Body[]> => (await api.call('GET', '/v1/providers')).body.providers;
-const providerOf = async (api: Api, ehr_id: string): Promise<Body> =>
-  (await providersOf(api)).find((each) => each.ehr_id === ehr_id);
+const readProviders = async (api: Api): Promise<Body[]> => (await api.call('GET', '/v1/providers')).body.providers;
+const readProvider = async (api: Api, ehr_id: string): Promise<Body> =>
+  (await readProviders(api)).find((each) => each.ehr_id === ehr_id);
 
 test(row('GEN-17'), async () => {
   const rows = await fixture.owner`SELECT user_id, org_id FROM accounts
@@ -36,7 +36,7 @@ test(row('GEN-17'), async () => {
   });
   // Users of one organization see the same records; another organization has records of its own.
   const [own, shared, foreign] = await Promise.all(
-    [fixture.api, colleague, other_organization].map((api) => providerOf(api, '501')),
+    [fixture.api, colleague, other_organization].map((api) => readProvider(api, '501')),
   );
   expect(shared.id).toBe(own.id);
   expect(foreign.id).not.toBe(own.id);
@@ -54,7 +54,10 @@ test(row('GEN-18'), async () => {
   const body = { status: 'inactive', hide_in_availability: 'true' };
   expect((await colleague.call('PATCH', '/v1/providers/ehr/503', { body })).status).toBe(200);
   for (const api of [fixture.api, colleague]) {
-    expect(await providerOf(api, '503')).toMatchObject({ status: 'inactive', hide_in_availability: true });
+    expect(await readProvider(api, '503')).toMatchObject({ status: 'inactive', hide_in_availability: true });
   }
-  expect(await providerOf(other_organization, '503')).toMatchObject({ status: 'active', hide_in_availability: false });
+  expect(await readProvider(other_organization, '503')).toMatchObject({
+    status: 'active',
+    hide_in_availability: false,
+  });
 });

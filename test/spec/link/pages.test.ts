@@ -136,7 +136,7 @@ async function typed(window: LinkWindow, frame: Frame, staff: number, password: 
 }
 
 /** Waits for the message of a failure: one of an earlier attempt may still be shown. */
-async function messageOf(frame: Frame, message: RegExp): Promise<string> {
+async function awaitMessage(frame: Frame, message: RegExp): Promise<string> {
   const alert = frame.locator('[role="alert"] span');
   await expect.poll(() => alert.innerText()).toMatch(message);
   return alert.innerText();
@@ -149,7 +149,7 @@ test(row('DEC-103'), async () => {
     await focused(frame, 'username');
     await fail(window, frame);
     // Plain language: sentences without error codes, status codes or URLs.
-    expect(await messageOf(frame, message)).not.toMatch(/_|\b[45]\d\d\b|http/);
+    expect(await awaitMessage(frame, message)).not.toMatch(/_|\b[45]\d\d\b|http/);
     await recover();
     await window.page.context().close();
   }
@@ -161,7 +161,7 @@ test(row('DEC-104'), async () => {
     const frame = await window.start(await fixture.steps.linkToken());
     await focused(frame, 'username');
     await fail(window, frame);
-    await messageOf(frame, message);
+    await awaitMessage(frame, message);
     await recover();
     if ((await frame.locator('input[name="code"]').count()) === 0) {
       expect(await frame.inputValue('input[name="username"]')).toBe(fixture.person(staff).username);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../../scripts/freePort.ts';
-import { apiOf, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient, type OtherClient } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { setFault, until } from '../../journeys/support.ts';
@@ -28,7 +28,7 @@ const countLinkRows = async () =>
   )[0];
 const organizations = (org_id: string) =>
   fixture.owner`SELECT id, emr_address FROM organizations WHERE org_id = ${org_id}`;
-const usernameOf = (staff: number) => fixture.sandbox.larkspur.staff[staff]?.username;
+const findUsername = (staff: number) => fixture.sandbox.larkspur.staff[staff]?.username;
 
 const invalid = 'Invalid or expired public_token.';
 const published = async (staff = 3) => (await steps.signIn(await steps.linkToken(), staff)).body.public_token;
@@ -127,7 +127,7 @@ test(row('DEC-101'), async () => {
 test(row('DEC-102'), async () => {
   const token = await steps.linkToken();
   // Only after the password is correct.
-  const credentials = { username: usernameOf(2), password: 'wrong' };
+  const credentials = { username: findUsername(2), password: 'wrong' };
   const early = await steps.signIn(token, 2, { credentials, one_time_code: undefined });
   expect([early.status, early.body.code]).toStrictEqual([400, 'emr_credentials_wrong']);
   const response = await steps.signIn(token, 2, { one_time_code: undefined });
@@ -141,7 +141,7 @@ test(row('DEC-105'), async () => {
   const nowhere = await steps.linkToken({ emr_instance_domain: dark });
   const token = await steps.linkToken();
   const before = await countLinkRows();
-  const username = usernameOf(3);
+  const username = findUsername(3);
   for (const [link_token, fields, status] of [
     [token, { credentials: { username, password: 'wrong' } }, 400],
     [token, { credentials: { username } }, 400],
@@ -202,7 +202,7 @@ test(row('DEC-109'), async () => {
   for (const staff of [7, 7]) expect(await fixture.api.link({ ...who, staff })).toBe(first);
   expect([...(await accounts())]).toStrictEqual([account]);
   await until('the token to work', async () => {
-    return (await apiOf(fixture, { access_token: first }).call('GET', '/v1/settings')).status === 200;
+    return (await apiAs(fixture, { access_token: first }).call('GET', '/v1/settings')).status === 200;
   });
   expect(await fixture.api.link({ ...who, user_id: 'another', staff: 7 })).not.toBe(first);
   expect(await fixture.api.link({ ...who, org_id: 'another-org', staff: 7 })).not.toBe(first);

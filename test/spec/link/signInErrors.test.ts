@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../../scripts/freePort.ts';
-import { apiOf, expectApiError, newClient } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient } from '../../api/support.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 
@@ -161,7 +161,7 @@ describe('a linked account', () => {
     const token = await linkToken({ org_id, emr_name: undefined, emr_instance_domain: undefined });
     const linked = await exchange((await signIn(token, 6)).body.public_token);
     expect(linked.body.token).not.toBe(access_token);
-    const theirs = await apiOf(fixture, { access_token: linked.body.token }).call('GET', '/v1/providers');
+    const theirs = await apiAs(fixture, { access_token: linked.body.token }).call('GET', '/v1/providers');
     expect(theirs.body).toStrictEqual((await fixture.api.call('GET', '/v1/providers')).body);
   });
 
@@ -171,7 +171,7 @@ describe('a linked account', () => {
       await fixture.owner`SELECT jobs.type FROM jobs JOIN organizations ON organizations.id = organization_id
       WHERE org_id = 'fresh-org'`;
     expect(queued.map((job) => job.type)).toStrictEqual(['sync']);
-    const api = apiOf(fixture, { access_token });
+    const api = apiAs(fixture, { access_token });
     const patients = async () => (await api.call('GET', '/v1/patients')).body.pagination.total_count;
     await expect.poll(patients).toBe(200);
     expect((await api.call('GET', '/v1/webhook-events')).body.webhook_events).toStrictEqual([]);
@@ -181,7 +181,7 @@ describe('a linked account', () => {
     const access_token = await fixture.api.link({ user_id: 'updated', org_id: 'updated-org', staff: 8 });
     await fixture.owner`UPDATE accounts SET status = 'login_required' WHERE user_id = 'updated'`;
     await fixture.owner`SELECT pg_notify('chartwire_access', '')`;
-    const api = apiOf(fixture, { access_token });
+    const api = apiAs(fixture, { access_token });
     // Without a notification a process caches an account for 30 s.
     await expect.poll(async () => (await api.call('GET', '/v1/providers')).status, { timeout: 20_000 }).toBe(403);
     const token = await linkToken({ user_id: 'updated', org_id: 'updated-org', access_token });

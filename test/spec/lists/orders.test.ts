@@ -54,7 +54,7 @@ beforeAll(async () => {
 
 const get = (query: Record<string, string>) => fixture.api.call('GET', `/v1/orders?${new URLSearchParams(query)}`);
 
-async function found(query: Record<string, string>): Promise<string[]> {
+async function findIds(query: Record<string, string>): Promise<string[]> {
   const { status, body } = await get({ patient_mrn: mrn, ...query });
   expect(status, JSON.stringify(body)).toBe(200);
   return body.orders.map(({ order_id }: Row) => order_id).sort();
@@ -127,17 +127,17 @@ test(row('ORD-08'), async () => {
 });
 
 test(row('ORD-09'), async () => {
-  expect(await found({ start_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day >= '2031-03-15'));
-  expect(await found({ start_date: '2031-03-15' })).toContain(full.order_id);
-  expect(await found({ start_date: '2031-03-16' })).toStrictEqual([bare.order_id]);
+  expect(await findIds({ start_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day >= '2031-03-15'));
+  expect(await findIds({ start_date: '2031-03-15' })).toContain(full.order_id);
+  expect(await findIds({ start_date: '2031-03-16' })).toStrictEqual([bare.order_id]);
   const response = await get({ patient_mrn: mrn, start_date: '03/15/2031' });
   expectApiError(response, 400, /^start_date must be a date/, 'start_date');
 });
 
 test(row('ORD-10'), async () => {
-  expect(await found({ end_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day <= '2031-03-15'));
-  expect(await found({ end_date: '2031-03-15' })).toContain(full.order_id);
-  expect(await found({ end_date: '2031-03-14' })).toStrictEqual(orderedOn((day) => day < '2031-03-15'));
+  expect(await findIds({ end_date: '2031-03-15' })).toStrictEqual(orderedOn((day) => day <= '2031-03-15'));
+  expect(await findIds({ end_date: '2031-03-15' })).toContain(full.order_id);
+  expect(await findIds({ end_date: '2031-03-14' })).toStrictEqual(orderedOn((day) => day < '2031-03-15'));
   const response = await get({ patient_mrn: mrn, end_date: '03/15/2031' });
   expectApiError(response, 400, /^end_date must be a date/, 'end_date');
 });
@@ -151,11 +151,11 @@ test(row('ORD-11'), () => {
 });
 
 test(row('DEC-267'), async () => {
-  expect(await found({ start_date: '2031-03-15', end_date: '2031-03-18' })).toStrictEqual(
+  expect(await findIds({ start_date: '2031-03-15', end_date: '2031-03-18' })).toStrictEqual(
     [full.order_id, bare.order_id].sort(),
   );
-  expect(await found({ start_date: '2031-03-15', end_date: '2031-03-15' })).toStrictEqual([full.order_id]);
-  expect(await found({ start_date: '2031-03-16', end_date: '2031-03-17' })).toStrictEqual([]);
+  expect(await findIds({ start_date: '2031-03-15', end_date: '2031-03-15' })).toStrictEqual([full.order_id]);
+  expect(await findIds({ start_date: '2031-03-16', end_date: '2031-03-17' })).toStrictEqual([]);
 });
 
 test(row('DEC-269'), async () => {

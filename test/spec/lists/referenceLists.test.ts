@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { openChart } from '../../journeys/support.ts';
+import { signInToLarkspur } from '../../journeys/support.ts';
 import { addClinicRow, changeClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 
 let fixture: TestSandbox;
@@ -59,7 +59,7 @@ test(row('REF-02'), async () => {
   const locations = await list('locations', 'locations');
   const known = (await clinicRows(fixture, 'facilities')).map(({ facilityId }) => facilityId);
   expect(locations.map(({ ehr_id }) => ehr_id).sort()).toStrictEqual(known.sort());
-  const chart = await openChart(fixture.sandbox, fixture.api);
+  const chart = await signInToLarkspur(fixture.sandbox, fixture.api);
   for (const { ehr_id, id } of locations) {
     const { body } = await fixture.api.callIn({ location_id: ehr_id });
     const event = await fixture.api.untilEvent(body.job_id);
@@ -93,15 +93,15 @@ test(row('DEC-199'), async () => {
 
 test(row('DEC-200'), async () => {
   const [{ id }] = (await list('locations', 'locations')) as [Row];
-  const statusOf = async () => (await list('locations', 'locations')).find((each) => each.id === id).status;
+  const readStatus = async () => (await list('locations', 'locations')).find((each) => each.id === id).status;
   for (const status of ['inactive', 'ACTIVE', 'Inactive', 'aCTIVE']) {
     expect((await patchLocation(id, { status })).status).toBe(200);
-    expect(await statusOf()).toBe(status.toLowerCase());
+    expect(await readStatus()).toBe(status.toLowerCase());
   }
   for (const status of ['shut', 'act ive', 'true', 1]) {
     expectApiError(await patchLocation(id, { status }), 400, /^status must be/, 'status');
   }
-  expect(await statusOf()).toBe('active');
+  expect(await readStatus()).toBe('active');
 });
 
 test(row('DEC-201'), async () => {
@@ -176,24 +176,24 @@ test(row('DEC-219'), async () => {
   expect(listed.sort(byCode)).toStrictEqual(codes(await clinicRows(fixture, 'visit-statuses')));
 });
 
-const found = async (query: Record<string, string>) =>
+const findNames = async (query: Record<string, string>) =>
   (await list(`referring-providers?${new URLSearchParams(query)}`, 'referring_providers')).map(({ name }) => name);
 const [zadie, zadok] = ['Zadie Q Whollyknown', 'Zadok Whollyother'];
 
 test(row('DEC-220'), async () => {
-  expect(await found({ last_name: 'Wholly' })).toStrictEqual([zadie, zadok]);
-  expect(await found({ last_name: 'llyKNOWN' })).toStrictEqual([zadie]);
-  expect(await found({ first_name: 'zad' })).toStrictEqual([zadie, zadok]);
-  expect(await found({ first_name: 'dok' })).toStrictEqual([zadok]);
-  expect(await found({ first_name: 'Zadok', last_name: 'Whollyknown' })).toStrictEqual([]);
+  expect(await findNames({ last_name: 'Wholly' })).toStrictEqual([zadie, zadok]);
+  expect(await findNames({ last_name: 'llyKNOWN' })).toStrictEqual([zadie]);
+  expect(await findNames({ first_name: 'zad' })).toStrictEqual([zadie, zadok]);
+  expect(await findNames({ first_name: 'dok' })).toStrictEqual([zadok]);
+  expect(await findNames({ first_name: 'Zadok', last_name: 'Whollyknown' })).toStrictEqual([]);
 });
 
 test(row('DEC-221'), async () => {
-  expect(await found({ phone: '999-555-0100' })).toStrictEqual([zadie]);
-  expect(await found({ fax: '999-555-0103' })).toStrictEqual([zadok]);
-  expect(await found({ npi: '9999999901' })).toStrictEqual([zadie]);
+  expect(await findNames({ phone: '999-555-0100' })).toStrictEqual([zadie]);
+  expect(await findNames({ fax: '999-555-0103' })).toStrictEqual([zadok]);
+  expect(await findNames({ npi: '9999999901' })).toStrictEqual([zadie]);
   const parts: Record<string, string>[] = [{ phone: '999-555-010' }, { fax: '555-0103' }, { npi: '999999990' }];
-  for (const query of [...parts, { phone: '999-555-0101' }]) expect(await found(query)).toStrictEqual([]);
+  for (const query of [...parts, { phone: '999-555-0101' }]) expect(await findNames(query)).toStrictEqual([]);
 });
 
 const completeProvider = async () => (await list('referring-providers?npi=9999999901', 'referring_providers'))[0];

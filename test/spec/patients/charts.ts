@@ -25,7 +25,7 @@ export function anotherPatient(): { mrn: string; ehr_id: string } {
 }
 
 /** Sends writes for patients and reads the charts that result in the EMR. */
-export function openCharts(fixture: TestSandbox, api: Api = fixture.api) {
+export function createCharts(fixture: TestSandbox, api: Api = fixture.api) {
   const charts = {
     create: (fields: Fields = {}) => api.call('POST', '/v1/patients', { body: newPerson(fields) }),
     patch: (id: string, body: Fields) => api.call('PATCH', `/v1/patients/${id}`, { body }),
@@ -137,4 +137,4 @@ export function openCharts(fixture: TestSandbox, api: Api = fixture.api) {
   };
   return charts;
 }
-export type Charts = ReturnType<typeof openCharts>;
+export type Charts = ReturnType<typeof createCharts>;

@@ -3,15 +3,15 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Charts, openCharts, type Row } from './charts.ts';
+import { type Charts, createCharts, type Row } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
 let fhir: Charts;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
-  fhir = openCharts(fixture, (await fhirAccount(fixture)).api);
+  charts = createCharts(fixture);
+  fhir = createCharts(fixture, (await fhirAccount(fixture)).api);
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
@@ -24,17 +24,17 @@ const rejectsValues = (field: string, values: unknown[]) =>
     values.map((value) => () => charts.create({ [field]: value })),
   );
 /** One of Larkspur's code lists. */
-const listOf = (list: string): Promise<Row[]> => charts.rows('codes', { list });
+const readList = (list: string): Promise<Row[]> => charts.rows('codes', { list });
 
 /** An unknown value is accepted; the job then fails and lists the known values. */
 async function failsUnknown(list: string, value: string): Promise<void> {
   const { event_type, data } = await charts.outcome(await charts.create({ [list]: value }));
   expect(event_type).toBe('patient.failed');
-  for (const { name } of await listOf(list)) expect(data.failure_reason).toContain(name);
+  for (const { name } of await readList(list)) expect(data.failure_reason).toContain(name);
 }
 /** Every name of the list is accepted and saved as its code. */
 async function acceptsNames(list: string): Promise<void> {
-  const known = await listOf(list);
+  const known = await readList(list);
   expect(known.length).toBeGreaterThan(2);
   await Promise.all(
     known.map(async ({ code, name }) => {
@@ -57,7 +57,7 @@ test(row('PAT-28'), async () => {
 
 test(row('PAT-29'), async () => {
   await acceptsNames('ethnicity');
-  for (const { code } of await listOf('ethnicity')) {
+  for (const { code } of await readList('ethnicity')) {
     expect((await charts.created({ ethnicity: code })).chart.ethnicityCode).toBe(code);
   }
   await failsUnknown('ethnicity', 'Z');
@@ -113,7 +113,7 @@ test(row('DEC-146'), async () => {
     expect(event_type).toBe('patient.failed');
     const { status, error } = await fixture.api.job(response.body.job_id);
     expect(status).toBe('failed');
-    for (const { name } of await listOf(list)) {
+    for (const { name } of await readList(list)) {
       expect(data.failure_reason).toContain(name);
       expect(error.message).toContain(name);
     }

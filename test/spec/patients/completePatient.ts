@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { TestSandbox } from '../../harness/sandbox.ts';
-import { openChart } from '../../journeys/support.ts';
+import { signInToLarkspur } from '../../journeys/support.ts';
 import type { Charted, Charts, Fields, Row } from './charts.ts';
 
 /** A patient with every field of the request, and a check that the EMR has all of them. */
@@ -13,7 +13,7 @@ export async function completePatient(fixture: TestSandbox, charts: Charts): Pro
   const [pcp] = (await get('/v1/referring-providers?last_name=Consultson')).referring_providers;
   const pharmacy = (await get('/v1/pharmacies')).pharmacies.find(({ status }: Row) => status === 'active');
   const { provider_id, location_id } = fixture.sandbox.example;
-  const clinic = await openChart(fixture.sandbox, fixture.api);
+  const clinic = await signInToLarkspur(fixture.sandbox, fixture.api);
   return {
     fields: {
       first_name: 'Whole',

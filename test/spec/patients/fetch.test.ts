@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 const send = (body: Record<string, unknown>) => fixture.api.call('POST', '/v1/patients/fetch', { body });
-const found = async (body: Record<string, unknown>): Promise<string[]> => {
+const findMrns = async (body: Record<string, unknown>): Promise<string[]> => {
   const { event_type, data } = await fetchLive(fixture.api, body);
   expect(event_type).toBe('patient.live_fetch_completed');
   return data.patients.map((each: Body) => each.mrn);
@@ -61,7 +61,7 @@ test(row('FET-01'), async () => {
 
 test(row('FET-02'), async () => {
   const same = await whoIs(({ birthDate }) => birthDate === patient.birthDate);
-  expect((await found({ search_by: 'dob', dob: isoDay(patient.birthDate) })).sort()).toStrictEqual(same.sort());
+  expect((await findMrns({ search_by: 'dob', dob: isoDay(patient.birthDate) })).sort()).toStrictEqual(same.sort());
   for (const dob of [patient.birthDate, '1990-1-2', '19900102', '1990-02-30', '90-01-02', '']) {
     await expectRequestRejected({ search_by: 'dob', dob }, 'dob');
   }
@@ -69,22 +69,22 @@ test(row('FET-02'), async () => {
 
 test(row('FET-03'), async () => {
   const { firstName: first_name, lastName: last_name } = patient;
-  expect(await found({ search_by: 'name', first_name, last_name })).toContain(mrn);
-  expect(await found({ search_by: 'name', first_name, last_name: 'Nobodyhere' })).toStrictEqual([]);
-  expect(await found({ search_by: 'name', first_name: 'Nobodyhere', last_name })).toStrictEqual([]);
+  expect(await findMrns({ search_by: 'name', first_name, last_name })).toContain(mrn);
+  expect(await findMrns({ search_by: 'name', first_name, last_name: 'Nobodyhere' })).toStrictEqual([]);
+  expect(await findMrns({ search_by: 'name', first_name: 'Nobodyhere', last_name })).toStrictEqual([]);
 });
 
 test(row('FET-04'), async () => {
   await fixture.api.control('PATCH', `/control/patients/${patient.patientId}`, { homePhone: '518-555-7301' });
-  expect(await found({ search_by: 'phone', phone: '518-555-7301' })).toStrictEqual([mrn]);
+  expect(await findMrns({ search_by: 'phone', phone: '518-555-7301' })).toStrictEqual([mrn]);
   for (const phone of ['5185557301', '518-5557301', '(518) 555-7301', '518-555-730', '518-555-73011']) {
     await expectRequestRejected({ search_by: 'phone', phone }, 'phone');
   }
 });
 
 test(row('FET-05'), async () => {
-  expect(await found({ search_by: 'mrn', mrn })).toStrictEqual([mrn]);
-  expect(await found({ search_by: 'mrn', mrn: 'LK100007' })).toStrictEqual(['LK100007']);
+  expect(await findMrns({ search_by: 'mrn', mrn })).toStrictEqual([mrn]);
+  expect(await findMrns({ search_by: 'mrn', mrn: 'LK100007' })).toStrictEqual(['LK100007']);
 });
 
 test(row('FET-06'), async () => {
@@ -166,8 +166,10 @@ test(row('DEC-174'), async () => {
   }
   // Nobody matches the other criteria.
   const others = { dob: '1890-01-02', first_name: 'Nobodyhere', last_name: 'Nobodyhere', phone: '518-555-0000' };
-  expect(await found({ ...others, search_by: 'mrn', mrn })).toStrictEqual([mrn]);
-  expect(await found({ mrn, search_by: 'name', first_name: 'Nobodyhere', last_name: 'Nobodyhere' })).toStrictEqual([]);
+  expect(await findMrns({ ...others, search_by: 'mrn', mrn })).toStrictEqual([mrn]);
+  expect(await findMrns({ mrn, search_by: 'name', first_name: 'Nobodyhere', last_name: 'Nobodyhere' })).toStrictEqual(
+    [],
+  );
 });
 
 test(row('DEC-175'), async () => {
@@ -242,7 +244,7 @@ test('returns changes that are not synced yet', async () => {
 });
 
 test('ignores the criteria of other methods', async () => {
-  expect(await found({ search_by: 'dob', dob: isoDay(patient.birthDate), mrn: 'NOBODY' })).toContain(mrn);
+  expect(await findMrns({ search_by: 'dob', dob: isoDay(patient.birthDate), mrn: 'NOBODY' })).toContain(mrn);
 });
 
 test('completes with empty or null values if guarantors, balances and alerts cannot be read', async () => {

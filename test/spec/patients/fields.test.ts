@@ -2,15 +2,15 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { openChart } from '../../journeys/support.ts';
+import { signInToLarkspur } from '../../journeys/support.ts';
 import { withJobsPaused } from '../support/pauseJobs.ts';
-import { type Charts, type Fields, newPerson, openCharts } from './charts.ts';
+import { type Charts, createCharts, type Fields, newPerson } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
@@ -198,7 +198,7 @@ test(row('DEC-136'), async () => {
   const { body } = await fixture.api.call('GET', '/v1/pharmacies');
   const pharmacy = body.pharmacies.find(({ status }: { status: string }) => status === 'active');
   const { chart } = await charts.created({ pharmacy_id: pharmacy.id });
-  const clinic = await openChart(fixture.sandbox, fixture.api);
+  const clinic = await signInToLarkspur(fixture.sandbox, fixture.api);
   expect(await clinic.pharmacies(chart.patientId)).toStrictEqual([pharmacy.ehr_id]);
   await charts.rejects(404, /Pharmacy .* not found/, [() => charts.create({ pharmacy_id: 'f'.repeat(32) })]);
 });

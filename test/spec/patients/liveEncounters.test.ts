@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { openChart } from '../../journeys/support.ts';
+import { signInToLarkspur } from '../../journeys/support.ts';
 import { isoDay } from '../support/emrRecords.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 
@@ -14,7 +14,7 @@ let mrn: string;
 let known: Body[];
 let fetched: Body[];
 const calls = () => known.filter(({ visitType }) => visitType === 'TEL');
-const fetchedOf = ({ encounterId }: Body) => fetched.find(({ id }) => id === encounterId);
+const findFetched = ({ encounterId }: Body) => fetched.find(({ id }) => id === encounterId);
 /** A patient whose only appointments are on these days. */
 async function patientWithVisits(...days: string[]): Promise<string> {
   const { control } = fixture.api;
@@ -41,7 +41,7 @@ beforeAll(async () => {
     expect((await control('POST', '/control/appointments', upcoming)).status).toBe(201);
   }
   await fixture.api.untilEvent((await fixture.api.callIn({ reason: 'Bare' })).body.job_id);
-  const chart = await openChart(fixture.sandbox, fixture.api);
+  const chart = await signInToLarkspur(fixture.sandbox, fixture.api);
   known = (await chart.read('/api/patients/10001/encounters')).rows;
   fetched = (await fetchLive(fixture.api, { search_by: 'mrn', mrn })).data.encounters;
 });
@@ -99,7 +99,7 @@ test(row('LFP-26'), () => {
 test(row('LFP-27'), () => {
   expect(known.some(({ providerFirstName, providerLastName }) => providerFirstName && providerLastName)).toBe(true);
   for (const each of known) {
-    expect(fetchedOf(each)).toMatchObject({
+    expect(findFetched(each)).toMatchObject({
       provider_ehr_id: each.providerId,
       provider_first_name: each.providerFirstName,
       provider_last_name: each.providerLastName,
@@ -110,19 +110,19 @@ test(row('LFP-27'), () => {
 test(row('LFP-28'), () => {
   expect(known.some(({ reason, facilityName }) => reason && facilityName)).toBe(true);
   for (const { reason, facilityName, facilityId, ...each } of known) {
-    expect(fetchedOf(each)).toMatchObject({ reason, facility_name: facilityName, facility_id: facilityId });
+    expect(findFetched(each)).toMatchObject({ reason, facility_name: facilityName, facility_id: facilityId });
   }
 });
 
 test(row('LFP-29'), () => {
   expect(new Set(known.map(({ lockedFlag }) => lockedFlag))).toStrictEqual(new Set(['Y', 'N']));
-  for (const each of known) expect(fetchedOf(each).locked).toBe(each.lockedFlag === 'Y' ? 'true' : 'false');
+  for (const each of known) expect(findFetched(each).locked).toBe(each.lockedFlag === 'Y' ? 'true' : 'false');
 });
 
 test(row('LFP-30'), () => {
   expect(calls().some(({ actions, caller, message }) => actions.length > 0 && caller && message)).toBe(true);
   for (const call of calls()) {
-    expect(fetchedOf(call)).toMatchObject({
+    expect(findFetched(call)).toMatchObject({
       caller: call.caller,
       message: call.message,
       actions: call.actions,

@@ -4,7 +4,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { openChart, setFault } from '../../journeys/support.ts';
+import { setFault, signInToLarkspur } from '../../journeys/support.ts';
 import { isoDay } from '../support/emrRecords.ts';
 import { fetchLive } from '../support/fetchLive.ts';
 
@@ -44,7 +44,7 @@ beforeAll(async () => {
   await control('PATCH', `/control/patient-insurances/${second.insuranceId}`, unknown);
   await control('PATCH', `/control/alerts/${ehr_id}`, { billingAlert: 'Y', billingNotes: 'Ask for the new card.' });
   await control('PATCH', `/control/balances/${ehr_id}`, { patientBalance: '42.50', accountBalance: '1307.09' });
-  const chart = await openChart(fixture.sandbox, fixture.api);
+  const chart = await signInToLarkspur(fixture.sandbox, fixture.api);
   medications = (await chart.read(`/api/patients/${ehr_id}/medications`)).rows;
   await fixture.api.untilEvent(
     (await fixture.api.callIn({ refill_medication_name: 'Lisinopril', pharmacy_ehr_id: '9002' })).body.job_id,

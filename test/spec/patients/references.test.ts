@@ -5,7 +5,7 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Charts, type Fields, openCharts, type Row } from './charts.ts';
+import { type Charts, createCharts, type Fields, type Row } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
@@ -16,10 +16,10 @@ let doctors: Row[];
 let providers: Row[];
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
   const account = await fhirAccount(fixture);
   server = account.server;
-  fhir = openCharts(fixture, account.api);
+  fhir = createCharts(fixture, account.api);
   companies = (await fixture.api.call('GET', '/v1/insurance-providers')).body.insurance_providers;
   doctors = (await fixture.api.call('GET', '/v1/referring-providers')).body.referring_providers;
   providers = (await fixture.api.call('GET', '/v1/providers')).body.providers;

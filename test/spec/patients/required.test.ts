@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { type Charts, openCharts } from './charts.ts';
+import { type Charts, createCharts } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
@@ -9,7 +9,7 @@ let charts: Charts;
 let before: { required: string[]; event_type: string };
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
   before = { required: await required(), event_type: (await charts.outcome(await charts.create())).event_type };
   const value = ['homePhone', 'email', 'language'];
   const { status } = await fixture.api.control('PATCH', '/control/settings/requiredPatientFields', { value });

@@ -4,7 +4,7 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Charted, type Charts, type Fields, openCharts, type Row } from './charts.ts';
+import { type Charted, type Charts, createCharts, type Fields, type Row } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
@@ -13,8 +13,8 @@ let fhir: Charts;
 let charted: Map<string, Charted>;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
-  fhir = openCharts(fixture, (await fhirAccount(fixture)).api);
+  charts = createCharts(fixture);
+  fhir = createCharts(fixture, (await fhirAccount(fixture)).api);
   const all = Object.keys(codes).map(async (responsible_party): Promise<[string, Charted]> => {
     const fields = responsible_party === 'self' ? {} : paid_for;
     return [responsible_party, await charts.created({ ...fields, responsible_party, insurance_name: 'Demo Medicare' })];
@@ -47,7 +47,7 @@ const rejectsValues = (field: string, values: unknown[]) =>
 const onlyRestricted = (fields: Fields, field: string) =>
   charts.rejects(400, `Field '${field}' is only supported for Larkspur EMR.`, [() => fhir.create(fields)]);
 /** The only guarantor in a chart. */
-async function guarantorOf(chart: Row): Promise<Row> {
+async function readGuarantor(chart: Row): Promise<Row> {
   const rows = await charts.guarantors(chart);
   expect(rows).toHaveLength(1);
   return rows[0];
@@ -88,7 +88,7 @@ test(row('PAT-21'), async () => {
   for (const [value, code] of Object.entries(codes)) {
     const chart = charted.get(value)?.chart;
     expect([value, chart.responsiblePartyCode]).toStrictEqual([value, code]);
-    if (value !== 'self') expect((await guarantorOf(chart)).relationshipCode).toBe(code);
+    if (value !== 'self') expect((await readGuarantor(chart)).relationshipCode).toBe(code);
   }
 });
 
@@ -110,14 +110,14 @@ test(row('PAT-23'), async () => {
   const { responsible_party_first_name, responsible_party_last_name } = paid_for;
   const names = { responsible_party_first_name, responsible_party_last_name };
   const { chart } = await charts.created({ responsible_party: 'spouse', ...names });
-  expect(await guarantorOf(chart)).toMatchObject({ firstName: 'Pay', lastName: 'Master' });
+  expect(await readGuarantor(chart)).toMatchObject({ firstName: 'Pay', lastName: 'Master' });
   await charts.created({ responsible_party: 'self' });
 });
 
 test(row('PAT-24'), async () => {
   for (const [responsible_party_sex, sexCode] of Object.entries({ male: 'M', female: 'F' })) {
     const { chart } = await charts.created({ ...with_payer, responsible_party_sex });
-    expect((await guarantorOf(chart)).sexCode).toBe(sexCode);
+    expect((await readGuarantor(chart)).sexCode).toBe(sexCode);
   }
   await rejectsValues('responsible_party_sex', ['unknown', 'M', 'Male', 1]);
   await onlyRestricted({ responsible_party_sex: 'male' }, 'responsible_party_sex');
@@ -125,7 +125,7 @@ test(row('PAT-24'), async () => {
 
 test(row('PAT-25'), async () => {
   const { chart } = await charts.created({ ...with_payer, responsible_party_dob: '1961-12-07' });
-  expect((await guarantorOf(chart)).birthDate).toBe('12/07/1961');
+  expect((await readGuarantor(chart)).birthDate).toBe('12/07/1961');
   const forms = ['12/07/1961', '1961-12-7', '19611207', '1961-02-29', 19611207];
   await rejectsValues('responsible_party_dob', forms);
   await onlyRestricted({ responsible_party_dob: '1961-12-07' }, 'responsible_party_dob');
@@ -133,7 +133,7 @@ test(row('PAT-25'), async () => {
 
 test(row('PAT-26'), async () => {
   const { chart } = await charts.created({ ...with_payer, responsible_party_phone: '518-555-0126' });
-  expect((await guarantorOf(chart)).phone).toBe('518-555-0126');
+  expect((await readGuarantor(chart)).phone).toBe('518-555-0126');
   await rejectsValues('responsible_party_phone', [5185550126, true, ['518-555-0126'], {}]);
   await onlyRestricted({ responsible_party_phone: '518-555-0126' }, 'responsible_party_phone');
 });
@@ -141,7 +141,7 @@ test(row('PAT-26'), async () => {
 test(row('PAT-34'), async () => {
   const before = await charts.rows('guarantors');
   const { chart } = await charts.created({ ...with_payer, insurance_name: 'Demo Medicare' });
-  const guarantor = await guarantorOf(chart);
+  const guarantor = await readGuarantor(chart);
   expect(before.map(({ guarantorId }) => guarantorId)).not.toContain(guarantor.guarantorId);
   expect(guarantor).toMatchObject({
     patientId: chart.patientId,
@@ -158,7 +158,7 @@ test(row('PAT-34'), async () => {
 test(row('PAT-35'), async () => {
   const insured = { insurance_name: 'Demo Medicare', secondary_insurance_name: 'Prototype PPO' };
   const { chart } = await charts.created({ ...with_payer, ...insured });
-  const { guarantorId } = await guarantorOf(chart);
+  const { guarantorId } = await readGuarantor(chart);
   const insurances = await charts.insurances(chart);
   expect(insurances).toHaveLength(2);
   for (const insurance of insurances) expect(insurance).toMatchObject({ guarantorId, guarantorIsPatient: 'N' });
@@ -168,13 +168,13 @@ test(row('PAT-35'), async () => {
 test(row('PAT-36'), async () => {
   const fields = { ...with_payer, responsible_party_last_name: 'Twice', insurance_name: 'Demo Medicare' };
   const first = await charts.created(fields);
-  const known = await guarantorOf(first.chart);
+  const known = await readGuarantor(first.chart);
   const second = await charts.created(fields);
-  const again = await guarantorOf(second.chart);
+  const again = await readGuarantor(second.chart);
   expect(again.guarantorId).not.toBe(known.guarantorId);
   const { patientId } = second.chart;
   expect(again).toStrictEqual({ ...known, guarantorId: again.guarantorId, patientId });
-  expect(await guarantorOf(first.chart)).toStrictEqual(known);
+  expect(await readGuarantor(first.chart)).toStrictEqual(known);
   expect(await charts.rows('guarantors', { lastName: 'Twice' })).toHaveLength(2);
 });
 
@@ -188,7 +188,7 @@ test(row('DEC-133'), async () => {
     responsible_party_phone: '518-555-0133',
   });
   expect(chart.responsiblePartyCode).toBe('19');
-  expect(await guarantorOf(chart)).toMatchObject({
+  expect(await readGuarantor(chart)).toMatchObject({
     ...{ firstName: 'Grand', lastName: 'Parent', sexCode: 'F', birthDate: '03/01/1940', phone: '518-555-0133' },
     relationshipCode: '19',
   });

@@ -3,13 +3,13 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { anotherPatient, type Charts, type Fields, openCharts } from './charts.ts';
+import { anotherPatient, type Charts, createCharts, type Fields } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 

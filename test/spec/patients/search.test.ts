@@ -83,7 +83,7 @@ test(row('SEA-03'), async () => {
 
   const [searched] = responses;
   const [listed] = [await list({ last_name: name })];
-  const records = await Promise.all([searched, listed].map((each) => recordOf(each)));
+  const records = await Promise.all([searched, listed].map((each) => readRecord(each)));
   const { action, ...facts } = records[0] ?? {};
   expect(action).toBe('patients.search');
   expect({ action: 'patients.list', ...facts }).toStrictEqual(records[1]);
@@ -98,7 +98,7 @@ test(row('SEA-03'), async () => {
 });
 
 /** What the audit record of a request says about it. */
-async function recordOf(response: ApiResponse | undefined): Promise<Record<string, unknown> | undefined> {
+async function readRecord(response: ApiResponse | undefined): Promise<Record<string, unknown> | undefined> {
   const [record] = await fixture.owner`
     SELECT action, outcome, actor_kind, actor, client_id, account_id, subject, job_id, detail
     FROM audit_records WHERE request_id = ${response?.headers.get('x-request-id') ?? ''}`;
@@ -110,12 +110,12 @@ async function tablesWith(text: string): Promise<string[]> {
   const tables = await fixture.owner<{ name: string }[]>`
     SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = 'public'`;
   expect(tables.length).toBeGreaterThan(30);
-  const found: string[] = [];
+  const matches: string[] = [];
   for (const { name } of tables) {
     const rows = await fixture.owner.unsafe(`SELECT 1 FROM ${name} AS row WHERE row::text ILIKE $1 LIMIT 1`, [
       `%${text}%`,
     ]);
-    if (rows.length > 0) found.push(name);
+    if (rows.length > 0) matches.push(name);
   }
-  return found;
+  return matches;
 }

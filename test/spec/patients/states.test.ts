@@ -4,13 +4,13 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, setFault, until } from '../../journeys/support.ts';
-import { type Charted, type Charts, openCharts, type Row } from './charts.ts';
+import { type Charted, type Charts, createCharts, type Row } from './charts.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 

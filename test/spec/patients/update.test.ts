@@ -3,8 +3,8 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart } from '../../journeys/support.ts';
-import { type Charted, type Charts, type Fields, openCharts, type Row } from './charts.ts';
+import { type Chart, signInToLarkspur } from '../../journeys/support.ts';
+import { type Charted, type Charts, createCharts, type Fields, type Row } from './charts.ts';
 import { completePatient } from './completePatient.ts';
 
 let fixture: TestSandbox;
@@ -23,11 +23,11 @@ const address = {
 };
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
-  clinic = await openChart(fixture.sandbox, fixture.api);
+  charts = createCharts(fixture);
+  clinic = await signInToLarkspur(fixture.sandbox, fixture.api);
   const account = await fhirAccount(fixture);
   const [patient] = (await account.api.call('GET', `/v1/patients?mrn=${account.mrn}`)).body.patients;
-  fhir = { charts: openCharts(fixture, account.api), id: patient.id };
+  fhir = { charts: createCharts(fixture, account.api), id: patient.id };
   someone = await charts.created({ ...address, phone: '518-555-0100', email: 'old@example.test' });
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));

@@ -5,14 +5,14 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, until } from '../../journeys/support.ts';
-import { type Charted, type Charts, type Fields, openCharts, type Row } from './charts.ts';
+import { type Charted, type Charts, createCharts, type Fields, type Row } from './charts.ts';
 import { completePatient } from './completePatient.ts';
 
 let fixture: TestSandbox;
 let charts: Charts;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  charts = openCharts(fixture);
+  charts = createCharts(fixture);
 });
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
@@ -145,8 +145,8 @@ test(row('STA-05'), async () => {
   expect(event_type).toBe('patient.created');
   const events = await until('the update to finish', async () => {
     const { body } = await fixture.api.call('GET', '/v1/webhook-events?page_size=100');
-    const found = body.webhook_events.filter((each: Row) => each.data.patient_id === id);
-    return found.length > 1 && found;
+    const matches = body.webhook_events.filter((each: Row) => each.data.patient_id === id);
+    return matches.length > 1 && matches;
   });
   expect(events.map((each: Row) => each.event_type)).toContain('patient.updated');
   await sent.expectCharted({ id, mrn: data.mrn, chart: null });

@@ -3,7 +3,16 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { clinicRows, type Row } from '../support/emrRecords.ts';
-import { availabilityOf, daysAfter, monday, mondays, patchProvider, providerOf, shift, spans } from './schedules.ts';
+import {
+  daysAfter,
+  monday,
+  mondays,
+  patchProvider,
+  readAvailability,
+  readProvider,
+  shift,
+  spans,
+} from './schedules.ts';
 
 /** Every test uses a provider of its own or sets everything that it reads. */
 let fixture: TestSandbox;
@@ -17,11 +26,11 @@ async function set(ehr_id: string, body: unknown): Promise<void> {
   expect(response.status, JSON.stringify(response.body)).toBe(200);
 }
 
-const shiftsOf = async (ehr_id: string) => (await providerOf(fixture, ehr_id)).hours[0].shifts;
+const readShifts = async (ehr_id: string) => (await readProvider(fixture, ehr_id)).hours[0].shifts;
 const recur = { rec_start_date: monday, recur_interval_amount: 2, recur_interval_description: 'Every other week' };
 
 test(row('DEC-198'), async () => {
-  const [one, two] = [await providerOf(fixture, '501'), await providerOf(fixture, '502')];
+  const [one, two] = [await readProvider(fixture, '501'), await readProvider(fixture, '502')];
   const by_id = (body: unknown) => fixture.api.call('PATCH', `/v1/providers/${one.id}`, { body });
   const hours = mondays(shift('09:00', '12:00', { facility_id: '11', set_recur: recur }));
   for (const body of [
@@ -39,10 +48,10 @@ test(row('DEC-198'), async () => {
     if (mine.status === 200) expect(mine.body).toStrictEqual({ ...other.body, provider_id: one.id });
     else expect(mine.body).toStrictEqual({ ...other.body, request_id: mine.body.request_id });
     const names = ['status', 'hide_in_availability'] as const;
-    const [now, then] = [await providerOf(fixture, '501'), await providerOf(fixture, '502')];
+    const [now, then] = [await readProvider(fixture, '501'), await readProvider(fixture, '502')];
     for (const name of names) expect(now[name]).toBe(then[name]);
   }
-  expect((await providerOf(fixture, '501')).hours).toStrictEqual((await providerOf(fixture, '502')).hours);
+  expect((await readProvider(fixture, '501')).hours).toStrictEqual((await readProvider(fixture, '502')).hours);
   const unknown = await fixture.api.call('PATCH', `/v1/providers/${'0'.repeat(32)}`, { body: { status: 'active' } });
   expectApiError(unknown, 404, `Provider with ID '${'0'.repeat(32)}' not found.`, 'id');
   expect(two.id).not.toBe(one.id);
@@ -50,19 +59,19 @@ test(row('DEC-198'), async () => {
 
 test(row('DEC-208'), async () => {
   for (const { providerId } of await clinicRows(fixture, 'providers')) {
-    const { hours } = await providerOf(fixture, providerId);
+    const { hours } = await readProvider(fixture, providerId);
     await set(providerId, { hours });
-    expect((await providerOf(fixture, providerId)).hours).toStrictEqual(hours);
+    expect((await readProvider(fixture, providerId)).hours).toStrictEqual(hours);
   }
 });
 
 test(row('DEC-209'), async () => {
   await set('503', { hours: null });
   const tuesday = daysAfter(monday, 1);
-  const free = async (date: string) => spans(await availabilityOf(fixture, '503', date));
+  const free = async (date: string) => spans(await readAvailability(fixture, '503', date));
   expect((await free(tuesday)).length).toBeGreaterThan(0);
   await set('503', { hours: mondays(shift('10:00', '11:00')) });
-  expect((await providerOf(fixture, '503')).hours).toStrictEqual(mondays(shift('10:00', '11:00')));
+  expect((await readProvider(fixture, '503')).hours).toStrictEqual(mondays(shift('10:00', '11:00')));
   expect([await free(monday), await free(tuesday)]).toStrictEqual([['10:00–11:00'], []]);
 });
 
@@ -71,27 +80,27 @@ test(row('DEC-210'), async () => {
   for (const name of ['recurrence', 'set_recur']) {
     await set('504', { hours: mondays(shift('09:00', '12:00', { [name]: recur })) });
     const counted = [0, 7, 14].map(
-      async (days) => (await availabilityOf(fixture, '504', daysAfter(monday, days))).length,
+      async (days) => (await readAvailability(fixture, '504', daysAfter(monday, days))).length,
     );
     expect(await Promise.all(counted), name).toStrictEqual([1, 0, 1]);
-    weeks.push(await shiftsOf('504'));
+    weeks.push(await readShifts('504'));
   }
   expect(weeks[0]).toStrictEqual(weeks[1]);
   expect(weeks[0][0].recurrence).toMatchObject(recur);
 });
 
 test(row('DEC-211'), async () => {
-  const before = await providerOf(fixture, '504');
+  const before = await readProvider(fixture, '504');
   const hours = mondays(shift('09:00', '12:00', { recurrence: recur, set_recur: recur }));
   const response = await patchProvider(fixture, '504', { hours });
   expectApiError(response, 400, 'hours[0].shifts[0] must not have both recurrence and set_recur', 'hours');
-  expect(await providerOf(fixture, '504')).toStrictEqual(before);
+  expect(await readProvider(fixture, '504')).toStrictEqual(before);
 });
 
 test(row('DEC-212'), async () => {
   const typed = async (more: object) => {
     await set('505', { hours: mondays(shift('09:00', '12:00', { recurrence: { ...recur, ...more } })) });
-    return (await shiftsOf('505'))[0].recurrence.recur_interval_type;
+    return (await readShifts('505'))[0].recurrence.recur_interval_type;
   };
   expect(await typed({ recur_interval_type: 'months' })).toBe('months');
   for (const [description, unit] of [
@@ -107,7 +116,7 @@ test(row('DEC-212'), async () => {
   }
   // The type takes precedence over the description.
   expect(await typed({ recur_interval_type: 'Year', recur_interval_description: 'months' })).toBe('years');
-  const before = await providerOf(fixture, '505');
+  const before = await readProvider(fixture, '505');
   for (const [field, value] of [
     ['recur_interval_type', 'fortnights'],
     ['recur_interval_description', 'fortnights'],
@@ -119,10 +128,10 @@ test(row('DEC-212'), async () => {
     const rule = `hours[0].shifts[0].${field} must name one of: days, weeks, months, years`;
     expectApiError(response, 400, rule, 'hours');
   }
-  expect(await providerOf(fixture, '505')).toStrictEqual(before);
+  expect(await readProvider(fixture, '505')).toStrictEqual(before);
   expect(await typed({})).toBe('weeks');
   const counted = [0, 7, 14].map(
-    async (days) => (await availabilityOf(fixture, '505', daysAfter(monday, days))).length,
+    async (days) => (await readAvailability(fixture, '505', daysAfter(monday, days))).length,
   );
   expect(await Promise.all(counted)).toStrictEqual([1, 0, 1]);
 });
@@ -131,8 +140,8 @@ test(row('DEC-213'), async () => {
   const rule = { start_time: '09:00:00', end_time: '10:00:00', total_visits: 2, visit_type_id: 'NP' };
   const more = { set_description: 'Open house', visit_type_rules: [{ ...rule, visit_type_desc: 'New patient' }] };
   await set('506', { hours: mondays(shift('09:00', '12:00', more)) });
-  expect(await shiftsOf('506')).toStrictEqual([shift('09:00', '12:00', more)]);
-  const slots = await availabilityOf(fixture, '506', monday, { calculation_method: 'slots' });
+  expect(await readShifts('506')).toStrictEqual([shift('09:00', '12:00', more)]);
+  const slots = await readAvailability(fixture, '506', monday, { calculation_method: 'slots' });
   expect(slots).toMatchObject([{ visit_type: 'NP', max_visits: 2 }]);
 });
 
@@ -142,7 +151,7 @@ test('the unit of the description decides which days are available', async () =>
     const set_recur = { rec_start_date: monday, recur_interval_amount: 1, recur_interval_description };
     await set('505', { hours: mondays(shift('09:00', '12:00', { set_recur })) });
     const dates = Array.from({ length: 12 }, (_, week) => daysAfter(monday, 7 * week));
-    const counted = await Promise.all(dates.map((date) => availabilityOf(fixture, '505', date)));
+    const counted = await Promise.all(dates.map((date) => readAvailability(fixture, '505', date)));
     return dates.filter((_date, n) => (counted[n] ?? []).length > 0).map((date) => date.slice(5, 7));
   };
   expect(await free('weeks')).toHaveLength(12);
@@ -151,7 +160,7 @@ test('the unit of the description decides which days are available', async () =>
 });
 
 test(row('TXT-10'), async () => {
-  const before = await providerOf(fixture, '506');
+  const before = await readProvider(fixture, '506');
   const rule = { total_visits: 2, visit_type_id: 'NP' };
   for (const [start_time, end_time] of [
     ['08:59:00', '10:00:00'],
@@ -164,7 +173,7 @@ test(row('TXT-10'), async () => {
     });
     expectApiError(response, 400, 'hours[0].shifts[0].visit_type_rules[0] must be within its shift', 'hours');
   }
-  expect(await providerOf(fixture, '506')).toStrictEqual(before);
+  expect(await readProvider(fixture, '506')).toStrictEqual(before);
 });
 
 test(row('DEC-214'), async () => {
@@ -175,10 +184,10 @@ test(row('DEC-214'), async () => {
     const complete = { ...set_recur, rec_end_date: `${last}${time}` };
     await set('507', { hours: mondays(shift('09:00', '12:00', { ...dates, set_recur: complete })) });
     const counted = [-7, 0, 7, 14].map(
-      async (days) => (await availabilityOf(fixture, '507', daysAfter(monday, days))).length,
+      async (days) => (await readAvailability(fixture, '507', daysAfter(monday, days))).length,
     );
     expect(await Promise.all(counted), time).toStrictEqual([0, 1, 1, 0]);
-    expect((await shiftsOf('507'))[0]).toMatchObject(dates);
+    expect((await readShifts('507'))[0]).toMatchObject(dates);
   }
 });
 
@@ -190,7 +199,7 @@ test(row('DEC-215'), async () => {
       shift('13:00', '14:00', { facility_name: 'Elsewhere' }),
     ),
   });
-  const [known, nowhere] = await shiftsOf('508');
+  const [known, nowhere] = await readShifts('508');
   expect(known.facility_name).toBe(facility.name);
   expect(nowhere).not.toHaveProperty('facility_name');
 });
@@ -199,7 +208,7 @@ test(row('DEC-216'), async () => {
   const results = [];
   for (const hide_in_availability of ['true', 'false', true, false]) {
     await set('508', { hide_in_availability });
-    results.push((await providerOf(fixture, '508')).hide_in_availability);
+    results.push((await readProvider(fixture, '508')).hide_in_availability);
   }
   expect(results).toStrictEqual([true, false, true, false]);
   const { providers } = (await fixture.api.call('GET', '/v1/providers')).body;

@@ -3,7 +3,7 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { changeClinicRow, clinicRows, isoDay, type Row } from '../support/emrRecords.ts';
-import { availabilityOf, clinicMondays, clinicShift, daysAfter, monday, usDay } from './schedules.ts';
+import { clinicMondays, clinicShift, daysAfter, monday, readAvailability, usDay } from './schedules.ts';
 
 let fixture: TestSandbox;
 let response: ApiResponse;
@@ -104,7 +104,7 @@ test(row('PRV-10'), async () => {
     if (status === 'active') expect(hours).toHaveLength(rows.get(ehr_id).weeklyHours.length);
   }
   const [first] = of('501').hours[0].shifts;
-  const [offer] = await availabilityOf(fixture, '501', monday);
+  const [offer] = await readAvailability(fixture, '501', monday);
   expect(offer.range_start).toBe(`${monday}${first.start}-04:00`);
 });
 
@@ -143,7 +143,7 @@ test(row('PRV-18'), async () => {
     expect(set_start_date).toBeTypeOf('string');
     expect(set_start_date.slice(0, 10)).toBe(isoDay(row.effectiveFrom));
   }
-  const early = (date: string) => availabilityOf(fixture, '506', date, { location_ids: '12' });
+  const early = (date: string) => readAvailability(fixture, '506', date, { location_ids: '12' });
   expect(await early(daysAfter(monday, -14))).toStrictEqual([]);
   expect(await early(monday)).toHaveLength(1);
 });
@@ -153,7 +153,7 @@ test(row('PRV-19'), async () => {
   expect(ends.set_end_date).toBeTypeOf('string');
   expect(ends.set_end_date.slice(0, 10)).toBe(daysAfter(monday, 14));
   expect(goes_on).not.toHaveProperty('set_end_date');
-  const late = (days: number) => availabilityOf(fixture, '506', daysAfter(monday, days), { location_ids: '12' });
+  const late = (days: number) => readAvailability(fixture, '506', daysAfter(monday, days), { location_ids: '12' });
   expect([(await late(14)).length, (await late(28)).length]).toStrictEqual([1, 0]);
 });
 
@@ -177,7 +177,7 @@ test(row('PRV-23'), async () => {
   const [ruled, free] = of('506').hours[0].shifts;
   expect(ruled.visit_type_rules).toHaveLength(1);
   expect(free).not.toHaveProperty('visit_type_rules');
-  const slots = await availabilityOf(fixture, '506', monday, { calculation_method: 'slots' });
+  const slots = await readAvailability(fixture, '506', monday, { calculation_method: 'slots' });
   expect(slots).toMatchObject([{ range_start: `${monday}T08:15:00-04:00`, range_end: `${monday}T09:45:00-04:00` }]);
 });
 

@@ -3,7 +3,6 @@ import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { addClinicRow, changeClinicRow, clinicRows, type Row } from '../support/emrRecords.ts';
 import {
-  availabilityOf,
   clinicMondays,
   clinicProvider,
   clinicShift,
@@ -11,7 +10,8 @@ import {
   monday,
   mondays,
   patchProvider,
-  providerOf,
+  readAvailability,
+  readProvider,
   shift,
   spans,
   usDay,
@@ -23,7 +23,7 @@ const stages: Record<string, Row> = {};
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   // 501 becomes inactive, 502 hidden, 504 gets hours through the API; then the clinic changes all three schedules.
-  stages.inactive_before = await providerOf(fixture, '501');
+  stages.inactive_before = await readProvider(fixture, '501');
   await set('501', { status: 'inactive' });
   await set('502', { hide_in_availability: 'true' });
   await set('504', { hours: ours });
@@ -37,15 +37,15 @@ beforeAll(async () => {
   stages.west = await addClinicRow(fixture, 'providers', west);
   stages.newcomer = await addClinicRow(fixture, 'providers', { displayName: 'Hattie Hourly, MD', weeklyHours });
   await fixture.api.sync();
-  stages.inactive_after = { ...(await providerOf(fixture, '501')), ...(await takenOf('501')) };
-  stages.hidden_after = { ...(await providerOf(fixture, '502')), ...(await takenOf('502')) };
-  stages.ours_after = [(await providerOf(fixture, '504')).hours];
+  stages.inactive_after = { ...(await readProvider(fixture, '501')), ...(await countTaken('501')) };
+  stages.hidden_after = { ...(await readProvider(fixture, '502')), ...(await countTaken('502')) };
+  stages.ours_after = [(await readProvider(fixture, '504')).hours];
   await set('501', { status: 'active' });
   await changeClinicRow(fixture, 'providers', '504', { weeklyHours: clinicMondays(clinicShift('06:00', '08:00')) });
   await fixture.api.sync();
-  stages.active_after = { ...(await providerOf(fixture, '501')), ...(await takenOf('501')) };
-  stages.ours_after.push((await providerOf(fixture, '504')).hours);
-  stages.ours_offered = await availabilityOf(fixture, '504', monday);
+  stages.active_after = { ...(await readProvider(fixture, '501')), ...(await countTaken('501')) };
+  stages.ours_after.push((await readProvider(fixture, '504')).hours);
+  stages.ours_offered = await readAvailability(fixture, '504', monday);
 });
 afterAll(() => fixture.close());
 
@@ -67,7 +67,7 @@ async function fillSchedule(providerId: string): Promise<string> {
 }
 
 /** Counts the records of `fillSchedule` in the cache, and the appointment that the clinic removed. */
-async function takenOf(ehr_id: string): Promise<Row> {
+async function countTaken(ehr_id: string): Promise<Row> {
   const [taken] = await fixture.owner<{ appointments: number; removed: number; blocks: number }[]>`
     SELECT (SELECT count(*) FROM appointments WHERE ehr_id = ${stages.visits[ehr_id]}) AS appointments,
            (SELECT count(*) FROM appointments WHERE ehr_id = ${stages.gone}) AS removed,
@@ -86,14 +86,14 @@ test(row('PRV-07'), async () => {
   const { hours } = stages.inactive_before;
   expect(stages.inactive_after).toMatchObject({ status: 'inactive', hours, appointments: 0, blocks: 0, removed: 1 });
   expect(stages.active_after).toMatchObject({ status: 'active', ...filled, removed: 0 });
-  expect(spans(await availabilityOf(fixture, '501', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
+  expect(spans(await readAvailability(fixture, '501', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
 });
 
 test(row('PRV-09'), async () => {
   expect(stages.hidden_after).toMatchObject({ hide_in_availability: true, ...filled });
-  expect(await availabilityOf(fixture, '502', monday)).toStrictEqual([]);
+  expect(await readAvailability(fixture, '502', monday)).toStrictEqual([]);
   await set('502', { hide_in_availability: 'false' });
-  expect(spans(await availabilityOf(fixture, '502', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
+  expect(spans(await readAvailability(fixture, '502', monday))).toStrictEqual(['06:30–07:00', '08:00–10:00']);
   await set('502', { hide_in_availability: 'true' });
 });
 
@@ -103,7 +103,7 @@ test(row('PRV-11'), async () => {
   for (const status of ['active', 'inactive']) {
     for (const hide_in_availability of ['false', 'true']) {
       await set('503', { status, hide_in_availability });
-      const offers = await availabilityOf(fixture, '503,504', monday);
+      const offers = await readAvailability(fixture, '503,504', monday);
       const of = offers.filter(({ provider_id }) => provider_id === '503');
       shown.push([status, hide_in_availability, spans(of).join()]);
     }
@@ -119,13 +119,13 @@ test(row('PRV-11'), async () => {
 test(row('PRV-15'), async () => {
   // The provider is three hours behind; the EMR instance uses New York's time.
   const { providerId } = stages.west;
-  expect(await providerOf(fixture, providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
+  expect(await readProvider(fixture, providerId)).toMatchObject({ timezone: 'America/Los_Angeles' });
   const winter = daysAfter(monday, 28 * 7);
   for (const [date, offset] of [
     [monday, '-04:00'],
     [winter, '-05:00'],
   ] as const) {
-    expect(await availabilityOf(fixture, providerId, date)).toMatchObject([
+    expect(await readAvailability(fixture, providerId, date)).toMatchObject([
       { range_start: `${date}T09:00:00${offset}`, range_end: `${date}T12:00:00${offset}` },
     ]);
   }
@@ -143,7 +143,7 @@ test(row('PRV-17'), async () => {
     }
   }
   await set('504', { hours: mondays(shift('09:00', '12:00', { facility_id: '13' })) });
-  const [patched] = (await providerOf(fixture, '504')).hours[0].shifts;
+  const [patched] = (await readProvider(fixture, '504')).hours[0].shifts;
   expect(patched.facility_name).toBe(names.get('13'));
   expect(patched.facility_name).toBeTypeOf('string');
 });
@@ -157,14 +157,14 @@ test(row('PRV-20'), async () => {
       shift('11:00', '12:00', { set_start_date, set_end_date: monday }),
     ),
   });
-  expect(spans(await availabilityOf(fixture, '505', monday))).toStrictEqual(['09:00–10:00', '11:00–12:00']);
-  expect(spans(await availabilityOf(fixture, '505', decades_on))).toStrictEqual(['09:00–10:00']);
+  expect(spans(await readAvailability(fixture, '505', monday))).toStrictEqual(['09:00–10:00', '11:00–12:00']);
+  expect(spans(await readAvailability(fixture, '505', decades_on))).toStrictEqual(['09:00–10:00']);
 });
 
 test(row('PRV-26'), async () => {
   await set('506', { hours: mondays({ start: 'T09:00:00', end: 'T12:00:00' }) });
-  expect((await providerOf(fixture, '506')).hours).toStrictEqual(mondays({ start: 'T09:00:00', end: 'T12:00:00' }));
-  expect(spans(await availabilityOf(fixture, '506', monday))).toStrictEqual(['09:00–12:00']);
+  expect((await readProvider(fixture, '506')).hours).toStrictEqual(mondays({ start: 'T09:00:00', end: 'T12:00:00' }));
+  expect(spans(await readAvailability(fixture, '506', monday))).toStrictEqual(['09:00–12:00']);
 });
 
 test(row('STA-07'), async () => {
@@ -174,9 +174,9 @@ test(row('STA-07'), async () => {
   for (const from of states) {
     for (const to of states) {
       await set('507', from);
-      expect(await providerOf(fixture, '507')).toMatchObject(from);
+      expect(await readProvider(fixture, '507')).toMatchObject(from);
       await set('507', to);
-      expect(await providerOf(fixture, '507')).toMatchObject(to);
+      expect(await readProvider(fixture, '507')).toMatchObject(to);
     }
   }
 });
@@ -184,9 +184,9 @@ test(row('STA-07'), async () => {
 test(row('DEC-205'), async () => {
   const { providerId } = stages.newcomer;
   const emrs = { start: 'T09:00:00', end: 'T12:00:00', facility_id: '11' };
-  expect((await providerOf(fixture, providerId)).hours).toMatchObject([{ day: 'Monday', shifts: [emrs] }]);
+  expect((await readProvider(fixture, providerId)).hours).toMatchObject([{ day: 'Monday', shifts: [emrs] }]);
   await set(providerId, { hours: ours });
-  expect((await providerOf(fixture, providerId)).hours).toStrictEqual(ours);
+  expect((await readProvider(fixture, providerId)).hours).toStrictEqual(ours);
 });
 
 test(row('DEC-206'), () => {
@@ -195,11 +195,11 @@ test(row('DEC-206'), () => {
 });
 
 test(row('DEC-207'), async () => {
-  const { hours } = await providerOf(fixture, '508');
+  const { hours } = await readProvider(fixture, '508');
   await set('508', { hours: mondays(shift('01:00', '02:00')) });
-  expect((await providerOf(fixture, '508')).hours).toStrictEqual(mondays(shift('01:00', '02:00')));
+  expect((await readProvider(fixture, '508')).hours).toStrictEqual(mondays(shift('01:00', '02:00')));
   await set('508', { hours: null });
-  expect((await providerOf(fixture, '508')).hours).toStrictEqual(hours);
+  expect((await readProvider(fixture, '508')).hours).toStrictEqual(hours);
   const { weeklyHours } = await clinicProvider(fixture, '508');
   expect(hours.map(({ day }: { day: string }) => day)).toStrictEqual(
     weeklyHours.map(({ dayName }: { dayName: string }) => dayName),

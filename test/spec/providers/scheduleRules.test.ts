@@ -3,7 +3,16 @@ import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { clinicRows, type Row } from '../support/emrRecords.ts';
-import { availabilityOf, daysAfter, monday, mondays, patchProvider, providerOf, shift, spans } from './schedules.ts';
+import {
+  daysAfter,
+  monday,
+  mondays,
+  patchProvider,
+  readAvailability,
+  readProvider,
+  shift,
+  spans,
+} from './schedules.ts';
 
 /** Every test sets the hours that it reads. */
 let fixture: TestSandbox;
@@ -19,17 +28,17 @@ async function set(body: unknown): Promise<void> {
 
 /** Checks the error, and that nothing was changed. */
 async function expectRejected(body: unknown, message: string): Promise<void> {
-  const before = await providerOf(fixture, '501');
+  const before = await readProvider(fixture, '501');
   const rejected = await patchProvider(fixture, '501', body);
   expectApiError(rejected, 400, message, rejected.body.field);
   // The list, or the field inside it.
   expect(rejected.body.field).toMatch(/^hours\b/);
-  expect(await providerOf(fixture, '501')).toStrictEqual(before);
+  expect(await readProvider(fixture, '501')).toStrictEqual(before);
 }
 
-const shiftsOf = async () => (await providerOf(fixture, '501')).hours[0].shifts;
+const readShifts = async () => (await readProvider(fixture, '501')).hours[0].shifts;
 const free = async (date: string, query: Record<string, string> = {}) =>
-  spans(await availabilityOf(fixture, '501', date, query));
+  spans(await readAvailability(fixture, '501', date, query));
 const tuesday = daysAfter(monday, 1);
 const start = 'hours[0].shifts[0]';
 
@@ -42,7 +51,7 @@ test(row('RUL-02'), async () => {
   const { code, description } = types.find((each) => each.code === 'NP') ?? {};
   for (const visit_type_id of [code, 'np', description, description.toUpperCase(), ` ${description} `]) {
     await set(ruled(visit_type_id));
-    expect((await shiftsOf())[0].visit_type_rules).toStrictEqual([{ ...rule, visit_type_id: 'NP' }]);
+    expect((await readShifts())[0].visit_type_rules).toStrictEqual([{ ...rule, visit_type_id: 'NP' }]);
   }
   expect(await free(monday, { calculation_method: 'slots', visit_type: 'NP' })).toStrictEqual(['09:00–10:00']);
   const known = types.map((each) => each.code);
@@ -53,7 +62,7 @@ test(row('RUL-02'), async () => {
     expect(body.message).toContain(`${start}.visit_type_rules[0].visit_type_id must be one of: `);
     expect(listed(body.message)).toStrictEqual(known.toSorted());
   }
-  expect((await shiftsOf())[0].visit_type_rules).toMatchObject([{ visit_type_id: 'NP' }]);
+  expect((await readShifts())[0].visit_type_rules).toMatchObject([{ visit_type_id: 'NP' }]);
 });
 
 test(row('RUL-04'), async () => {
@@ -64,10 +73,10 @@ test(row('RUL-04'), async () => {
     await set({ hours: mondays(shift('09:00', '12:00', { set_start_date: monday, set_end_date: monday })) });
     expect(await free(far)).toStrictEqual([]);
     await set({ hours: mondays(shift('09:00', '12:00', dates)) });
-    expect(await shiftsOf()).toStrictEqual([shift('09:00', '12:00')]);
+    expect(await readShifts()).toStrictEqual([shift('09:00', '12:00')]);
     expect(await free(far)).toStrictEqual(['09:00–12:00']);
     await set({ hours: mondays(shift('09:00', '12:00', { recurrence: { ...recurrence, rec_end_date: none } })) });
-    expect((await shiftsOf())[0].recurrence).not.toHaveProperty('rec_end_date');
+    expect((await readShifts())[0].recurrence).not.toHaveProperty('rec_end_date');
     expect(await free(far)).toStrictEqual(['09:00–12:00']);
   }
   const message = 'must be a date in ISO 8601, such as 2026-01-31 or 2026-01-31T00:00:00';
@@ -86,7 +95,7 @@ test(row('RUL-05'), async () => {
   for (const hours of ['', ' ']) await expectRejected({ hours }, 'hours must be an array');
   expect(await free(monday)).toStrictEqual(['10:00–11:00']);
   await set({ hours: null });
-  expect(await shiftsOf()).not.toStrictEqual([shift('10:00', '11:00')]);
+  expect(await readShifts()).not.toStrictEqual([shift('10:00', '11:00')]);
 });
 
 test(row('RUL-06'), async () => {
@@ -96,9 +105,9 @@ test(row('RUL-06'), async () => {
     for (const rule_end of ['24:00:00', '23:59:59']) {
       const late = { start: 'T22:00:00', end, visit_type_rules: [{ ...rule, end_time: rule_end }] };
       await set({ hours: mondays(late) });
-      expect(await shiftsOf()).toStrictEqual([late]);
-      await set({ hours: (await providerOf(fixture, '501')).hours });
-      expect(await shiftsOf()).toStrictEqual([late]);
+      expect(await readShifts()).toStrictEqual([late]);
+      await set({ hours: (await readProvider(fixture, '501')).hours });
+      expect(await readShifts()).toStrictEqual([late]);
     }
     expect(await free(monday)).toStrictEqual(['22:00–00:00']);
     const equal = { calculation_method: 'equal_slots', max_slot_duration: '30' };
@@ -130,10 +139,10 @@ test(row('RUL-07'), async () => {
     { day: 'Tuesday', shifts: [shift('00:00', '06:00')] },
   ];
   await set({ hours: two });
-  expect((await providerOf(fixture, '501')).hours).toStrictEqual(two);
+  expect((await readProvider(fixture, '501')).hours).toStrictEqual(two);
   const ranges = [
-    ...(await availabilityOf(fixture, '501', monday)),
-    ...(await availabilityOf(fixture, '501', tuesday)),
+    ...(await readAvailability(fixture, '501', monday)),
+    ...(await readAvailability(fixture, '501', tuesday)),
   ];
   expect(ranges.map(({ range_end }: Row) => range_end)[0]).toBe(ranges[1]?.range_start);
   expect(spans(ranges)).toStrictEqual(['22:00–00:00', '00:00–06:00']);
@@ -146,7 +155,7 @@ test(row('RUL-10'), async () => {
   const here = shift('09:00', '10:00', { facility_id: '11' });
   await set({ hours: mondays(here, shift('10:00', '11:00', { facility_id: '12' })) });
   expect((await setStatus('inactive')).status).toBe(200);
-  const { hours } = await providerOf(fixture, '501');
+  const { hours } = await readProvider(fixture, '501');
   const remedy = 'Leave the shift out, choose another location, or set the status of this one to active';
   const rule = `hours[0].shifts[1].facility_id is an inactive location, '12'. ${remedy}`;
   await expectRejected({ hours }, rule);
@@ -155,5 +164,5 @@ test(row('RUL-10'), async () => {
   await set({ hours: mondays(here) });
   expect((await setStatus('active')).status).toBe(200);
   await set({ hours });
-  expect(await shiftsOf()).toStrictEqual(hours[0].shifts);
+  expect(await readShifts()).toStrictEqual(hours[0].shifts);
 });

@@ -57,7 +57,7 @@ export function clinicMondays(...shifts: Shift[]) {
 export const patchProvider = (fixture: Fixture, ehr_id: string, body: unknown): Promise<ApiResponse> =>
   fixture.api.call('PATCH', `/v1/providers/ehr/${ehr_id}`, { body });
 
-export async function providerOf(fixture: Fixture, ehr_id: string): Promise<Row> {
+export async function readProvider(fixture: Fixture, ehr_id: string): Promise<Row> {
   const { body } = await fixture.api.call('GET', '/v1/providers');
   return body.providers.find((each: Row) => each.ehr_id === ehr_id);
 }
@@ -71,7 +71,7 @@ export const requestAvailability = (fixture: Fixture, query: Record<string, stri
   fixture.api.call('GET', `/v1/availability?${new URLSearchParams(query)}`);
 
 /** The availability of one provider on one day. */
-export async function availabilityOf(
+export async function readAvailability(
   fixture: Fixture,
   provider_ids: string,
   date: string,

@@ -1,4 +1,4 @@
-import { apiOf } from '../../api/support.ts';
+import { apiAs } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { until } from '../../journeys/support.ts';
@@ -8,7 +8,7 @@ export type ExpiredAccount = { access_token: string; user_id: string; staff: num
 /** Links an account of the sandbox's organization and then lets the EMR expire the link. */
 export async function expireAccount(fixture: TestSandbox, user_id: string, staff: number): Promise<ExpiredAccount> {
   const access_token = await fixture.api.link({ user_id, staff });
-  const api = apiOf(fixture, { access_token });
+  const api = apiAs(fixture, { access_token });
   await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
   // The service notices at the account's next call to the EMR.
   const body = { search_by: 'mrn', mrn: fixture.sandbox.example.patient_mrn };

@@ -19,7 +19,7 @@ const unknown_id = '0'.repeat(32);
  * would unlink the account that the tests use; accountTokens.test.ts covers them. Without streams, which have no end;
  * test/webhooks/eventStream.test.ts covers them.
  */
-export async function operationsOf(api: Api, ...prefixes: string[]): Promise<Operation[]> {
+export async function readOperations(api: Api, ...prefixes: string[]): Promise<Operation[]> {
   const { body } = await api.call('GET', '/openapi.json');
   const operations = Object.entries<Record<string, ApiResponse['body']>>(body.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { requestBody, parameters, responses }]) => ({
@@ -32,12 +32,12 @@ export async function operationsOf(api: Api, ...prefixes: string[]): Promise<Ope
       stream: 'text/event-stream' in responses['200'].content,
     })),
   );
-  const found = operations.filter(
+  const matches = operations.filter(
     ({ path, stream }) =>
       !stream && !/^\/v1\/account(\/|$)/.test(path) && prefixes.some((prefix) => path.startsWith(prefix)),
   );
-  expect(found.length).toBeGreaterThan(0);
-  return found;
+  expect(matches.length).toBeGreaterThan(0);
+  return matches;
 }
 
 /** Webhook registration and the client's own lists need the two client headers only. */

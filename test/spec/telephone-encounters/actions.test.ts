@@ -1,17 +1,17 @@
 import { beforeAll, expect, test } from 'vitest';
-import { apiOf } from '../../api/support.ts';
+import { apiAs } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, setFault } from '../../journeys/support.ts';
+import { type Chart, setFault, signInToLarkspur } from '../../journeys/support.ts';
 import { expectRejected, not_strings } from '../support/expectErrors.ts';
 
 let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  chart = await openChart(fixture.sandbox, fixture.api);
+  chart = await signInToLarkspur(fixture.sandbox, fixture.api);
 });
 
 /** Creates a telephone encounter to add actions to. */
@@ -29,7 +29,7 @@ async function added(body: Record<string, unknown>, api: Api = fixture.api) {
   return { accepted: response.body, event: await api.untilEvent(response.body.job_id) };
 }
 
-const textsOf = async (encounter_id: string): Promise<string[]> =>
+const readTexts = async (encounter_id: string): Promise<string[]> =>
   (await chart.encounter(encounter_id)).actions.map(({ text }: { text: string }) => text);
 
 async function expectRequired(field: 'emr_appointment_id' | 'text'): Promise<void> {
@@ -42,22 +42,22 @@ async function expectRequired(field: 'emr_appointment_id' | 'text'): Promise<voi
     const refused = { message: new RegExp(`^${field} `), field };
     await expectRejected(fixture, () => act({ ...complete_body, [field]: value }), refused);
   }
-  expect(await textsOf(complete_body.emr_appointment_id)).toStrictEqual([]);
+  expect(await readTexts(complete_body.emr_appointment_id)).toStrictEqual([]);
 }
 
 test(row('ACT-01'), async () => {
   await expectRequired('emr_appointment_id');
   const [named, other] = [await newEncounter(), await newEncounter()];
   await added({ emr_appointment_id: named, text: 'Called back.' });
-  expect(await textsOf(named)).toHaveLength(1);
-  expect(await textsOf(other)).toStrictEqual([]);
+  expect(await readTexts(named)).toHaveLength(1);
+  expect(await readTexts(other)).toStrictEqual([]);
 });
 
 test(row('ACT-02'), async () => {
   await expectRequired('text');
   const emr_appointment_id = await newEncounter();
   await added({ emr_appointment_id, text: 'Left a message — “twice” 💊' });
-  expect(await textsOf(emr_appointment_id)).toStrictEqual([expect.stringContaining('Left a message — “twice” 💊')]);
+  expect(await readTexts(emr_appointment_id)).toStrictEqual([expect.stringContaining('Left a message — “twice” 💊')]);
 });
 
 test(row('ACT-03'), async () => {
@@ -70,7 +70,7 @@ test(row('ACT-03'), async () => {
     const { event } = await added({ emr_appointment_id, text: `priority ${is_high_priority}`, is_high_priority });
     expect(event.event_type).toBe('telephone_encounter_action.created');
   }
-  expect(await textsOf(emr_appointment_id)).toHaveLength(7);
+  expect(await readTexts(emr_appointment_id)).toHaveLength(7);
 });
 
 test(row('ACT-04'), async () => {
@@ -95,9 +95,9 @@ test(row('ACT-05'), async () => {
   const emr_appointment_id = await newEncounter();
   expect(await chart.addAction(emr_appointment_id, 'Written at the clinic')).toBe(201);
   await added({ emr_appointment_id, text: 'First' });
-  const earlier = await textsOf(emr_appointment_id);
+  const earlier = await readTexts(emr_appointment_id);
   await added({ emr_appointment_id, text: 'Second' });
-  expect(await textsOf(emr_appointment_id)).toStrictEqual([...earlier, expect.stringMatching(/: Second$/)]);
+  expect(await readTexts(emr_appointment_id)).toStrictEqual([...earlier, expect.stringMatching(/: Second$/)]);
   expect(earlier).toStrictEqual(['Written at the clinic', expect.stringMatching(/: First$/)]);
 });
 
@@ -119,7 +119,7 @@ test(row('ACT-07'), async () => {
     'telephone_encounter_action.created',
     String(accepted.job_id),
   ]);
-  expect(await textsOf(emr_appointment_id)).toHaveLength(1);
+  expect(await readTexts(emr_appointment_id)).toHaveLength(1);
 });
 
 test(row('EVT-18'), async () => {
@@ -131,7 +131,7 @@ test(row('EVT-18'), async () => {
 
 test(row('DEC-299'), async () => {
   const emr_appointment_id = await newEncounter();
-  const colleague = apiOf(fixture, {
+  const colleague = apiAs(fixture, {
     access_token: await fixture.api.link({ user_id: 'signing-colleague', staff: 1 }),
   });
   await added({ emr_appointment_id, text: 'Mine' });
@@ -140,7 +140,7 @@ test(row('DEC-299'), async () => {
   // `by` is Larkspur's name of the signed-in user.
   const names: string[] = actions.map(({ by }: { by: string }) => by);
   expect(new Set(names).size).toBe(2);
-  expect(await textsOf(emr_appointment_id)).toStrictEqual([
+  expect(await readTexts(emr_appointment_id)).toStrictEqual([
     expect.stringMatching(new RegExp(`^${names[0]} .*: Mine$`)),
     expect.stringMatching(new RegExp(`^${names[1]} .*: Theirs$`)),
   ]);

@@ -4,7 +4,7 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart, patient } from '../../journeys/support.ts';
+import { type Chart, patient, signInToLarkspur } from '../../journeys/support.ts';
 import {
   complete,
   completeCall,
@@ -19,7 +19,7 @@ let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  chart = await openChart(fixture.sandbox, fixture.api);
+  chart = await signInToLarkspur(fixture.sandbox, fixture.api);
 });
 
 async function expectMissing(field: string): Promise<void> {

@@ -3,14 +3,14 @@ import { fhirAccount } from '../../harness/fhirAccount.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, openChart } from '../../journeys/support.ts';
+import { type Chart, signInToLarkspur } from '../../journeys/support.ts';
 import { expectCallRejected, expectRejected, not_strings } from '../support/expectErrors.ts';
 
 let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  chart = await openChart(fixture.sandbox, fixture.api);
+  chart = await signInToLarkspur(fixture.sandbox, fixture.api);
 });
 
 /** Creates a telephone encounter and returns it from the chart. */

@@ -4,13 +4,13 @@ import type { ApiResponse } from '../../harness/api.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
-import { type Chart, createMarker, openChart, patient, setFault } from '../../journeys/support.ts';
+import { type Chart, createMarker, patient, setFault, signInToLarkspur } from '../../journeys/support.ts';
 
 let fixture: TestSandbox;
 let chart: Chart;
 beforeAll(async () => {
   fixture = await sharedSandbox();
-  chart = await openChart(fixture.sandbox, fixture.api);
+  chart = await signInToLarkspur(fixture.sandbox, fixture.api);
 });
 
 // From docs/larkspur.md: the first patient takes Lisinopril and Atorvastatin and stopped Amoxicillin, the second takes
@@ -36,19 +36,19 @@ async function askInPart(name: string, reason = 'No refills left: call the offic
   return requestRefill(first.mrn, name, { reason: 'Refill' });
 }
 
-async function medicationsOf(ehr_id: string, active: 'Y' | 'N'): Promise<string[]> {
+async function readMedications(ehr_id: string, active: 'Y' | 'N'): Promise<string[]> {
   const rows = await chart.list(ehr_id, 'medications');
   return rows.filter(({ activeFlag }) => activeFlag === active).map(({ name }) => name);
 }
 
-async function refillsOf({ event }: Completed): Promise<string[]> {
+async function readRefills({ event }: Completed): Promise<string[]> {
   expect(event.event_type).toBe('telephone_encounter.created');
   const { refills } = await chart.encounter(event.data.emr_encounter_id);
   return refills.map(({ medicationName }: { medicationName: string }) => medicationName);
 }
 
 /** Requests a refill that must fail without any write to the EMR, and returns the reason. */
-async function failureOf({ mrn, ehr_id }: { mrn: string; ehr_id: string }, name: string): Promise<string> {
+async function requestRefused({ mrn, ehr_id }: { mrn: string; ehr_id: string }, name: string): Promise<string> {
   const before = [await fixture.api.ledger(), await chart.list(ehr_id, 'encounters')];
   const { event } = await requestRefill(mrn, name);
   expect(event.event_type).toBe('telephone_encounter.failed');
@@ -72,28 +72,28 @@ test(row('TXT-12'), async () => {
 
 test(row('TEL-16'), async () => {
   for (const name of ['lisinopril 10 mg', 'LISINOPRIL 10 MG', 'LiSiNoPrIl 10 Mg']) {
-    expect(await refillsOf(await requestRefill(first.mrn, name))).toStrictEqual(['Lisinopril 10 mg']);
+    expect(await readRefills(await requestRefill(first.mrn, name))).toStrictEqual(['Lisinopril 10 mg']);
   }
 });
 
 test(row('TEL-17'), async () => {
   for (const part of ['Lisino', 'pril 10', 'torvasta', 'li']) {
     const expected = part === 'torvasta' ? 'Atorvastatin 20 mg' : 'Lisinopril 10 mg';
-    expect(await refillsOf(await requestRefill(first.mrn, part)), part).toStrictEqual([expected]);
+    expect(await readRefills(await requestRefill(first.mrn, part)), part).toStrictEqual([expected]);
   }
-  const reason = await failureOf(second, 'Metformin');
+  const reason = await requestRefused(second, 'Metformin');
   for (const listed of ['Metformin 500 mg', 'Metformin ER 750 mg']) expect(reason).toContain(listed);
   expect(reason).not.toContain('Amlodipine');
 });
 
 test(row('TEL-18'), async () => {
-  expect(await medicationsOf(first.ehr_id, 'N')).toStrictEqual(['Amoxicillin 500 mg']);
-  expect(await medicationsOf(first.ehr_id, 'Y')).not.toContain('Amlodipine 5 mg');
-  expect(await medicationsOf(second.ehr_id, 'Y')).toContain('Amlodipine 5 mg');
+  expect(await readMedications(first.ehr_id, 'N')).toStrictEqual(['Amoxicillin 500 mg']);
+  expect(await readMedications(first.ehr_id, 'Y')).not.toContain('Amlodipine 5 mg');
+  expect(await readMedications(second.ehr_id, 'Y')).toContain('Amlodipine 5 mg');
   for (const name of ['Amoxicillin 500 mg', 'Amlodipine 5 mg']) {
-    expect(await failureOf(first, name)).toContain(`'${name}' not found`);
+    expect(await requestRefused(first, name)).toContain(`'${name}' not found`);
   }
-  expect(await refillsOf(await requestRefill(second.mrn, 'Amlodipine 5 mg'))).toStrictEqual(['Amlodipine 5 mg']);
+  expect(await readRefills(await requestRefill(second.mrn, 'Amlodipine 5 mg'))).toStrictEqual(['Amlodipine 5 mg']);
 });
 
 test(row('TEL-19'), async () => {
@@ -102,7 +102,7 @@ test(row('TEL-19'), async () => {
     [third, 'Aspirin', 'Aspirin'],
   ] as const) {
     const completed = await requestRefill(mrn, name);
-    expect(await refillsOf(completed)).toStrictEqual([expected]);
+    expect(await readRefills(completed)).toStrictEqual([expected]);
     expect((await chart.encounter(completed.event.data.emr_encounter_id)).mrn).toBe(mrn);
   }
 });
@@ -121,7 +121,7 @@ test(row('TEL-21'), async () => {
   const { event, job } = await requestRefill(first.mrn, 'Warfarin');
   expect(event.event_type).toBe('telephone_encounter.failed');
   // The reason lists the available medications, as the job's error does.
-  for (const name of await medicationsOf(first.ehr_id, 'Y')) expect(event.data.failure_reason).toContain(name);
+  for (const name of await readMedications(first.ehr_id, 'Y')) expect(event.data.failure_reason).toContain(name);
   expect(event.data.failure_reason).toBe(job.error.message);
 });
 
@@ -194,37 +194,37 @@ test(row('EVT-13'), async () => {
 });
 
 test(row('EVT-17'), async () => {
-  const reason = await failureOf(first, 'Warfarin');
+  const reason = await requestRefused(first, 'Warfarin');
   expect(reason).toContain("'Warfarin'");
-  const available = await medicationsOf(first.ehr_id, 'Y');
+  const available = await readMedications(first.ehr_id, 'Y');
   expect(available).toHaveLength(2);
   for (const name of available) expect(reason).toContain(name);
   expect(reason).not.toContain('Amoxicillin');
-  expect(await failureOf(fourth, 'Aspirin')).toMatch(/'Aspirin'.*none/);
+  expect(await requestRefused(fourth, 'Aspirin')).toMatch(/'Aspirin'.*none/);
 });
 
 test(row('DEC-295'), async () => {
   for (const { mrn, ehr_id } of [first, second, third]) {
-    const active = await medicationsOf(ehr_id, 'Y');
+    const active = await readMedications(ehr_id, 'Y');
     expect(active.length).toBeGreaterThan(1);
-    for (const name of active) expect(await refillsOf(await requestRefill(mrn, name))).toStrictEqual([name]);
+    for (const name of active) expect(await readRefills(await requestRefill(mrn, name))).toStrictEqual([name]);
   }
 });
 
 test(row('DEC-296'), async () => {
-  expect(await medicationsOf(third.ehr_id, 'Y')).toStrictEqual(['Aspirin', 'Aspirin EC 81 mg']);
+  expect(await readMedications(third.ehr_id, 'Y')).toStrictEqual(['Aspirin', 'Aspirin EC 81 mg']);
   for (const name of ['Aspirin', 'aspirin']) {
-    expect(await refillsOf(await requestRefill(third.mrn, name))).toStrictEqual(['Aspirin']);
+    expect(await readRefills(await requestRefill(third.mrn, name))).toStrictEqual(['Aspirin']);
   }
-  expect(await failureOf(third, 'aspir')).toContain('several');
+  expect(await requestRefused(third, 'aspir')).toContain('several');
 });
 
 test(row('DEC-297'), async () => {
-  const reason = await failureOf(second, 'metformin');
+  const reason = await requestRefused(second, 'metformin');
   expect(reason).toContain("'metformin'");
   for (const name of ['Metformin 500 mg', 'Metformin ER 750 mg']) expect(reason).toContain(name);
   expect(reason).not.toContain('Amlodipine');
-  expect(await refillsOf(await requestRefill(second.mrn, 'Metformin ER'))).toStrictEqual(['Metformin ER 750 mg']);
+  expect(await readRefills(await requestRefill(second.mrn, 'Metformin ER'))).toStrictEqual(['Metformin ER 750 mg']);
 });
 
 test(row('DEC-298'), async () => {

@@ -7,7 +7,7 @@ import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, until } from '../../journeys/support.ts';
 import { completeCall } from '../support/completedJobs.ts';
-import { headersOf, type Registered, register, untilReceived } from './receivers.ts';
+import { type Registered, readHeaders, register, untilReceived } from './receivers.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -28,8 +28,8 @@ const rotate = (id: string) =>
   fixture.api.call('POST', `/v1/webhook/${id}/rotate-secret`, { headers: { access_token: null } });
 
 /** The Standard Webhooks signature: base64 of HMAC-SHA256 over id, timestamp and body. */
-function signatureOf({ receiver }: Registered, n: number, secret: string): string {
-  const { 'webhook-id': id, 'webhook-timestamp': timestamp } = headersOf(receiver, n);
+function computeSignature({ receiver }: Registered, n: number, secret: string): string {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp } = readHeaders(receiver, n);
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const content = `${id}.${timestamp}.${receiver.received[n]?.body}`;
   return `v1,${createHmac('sha256', key).update(content).digest('base64')}`;
@@ -43,7 +43,7 @@ test(row('DEC-344'), async () => {
   await awaitAttempts(registered, 1);
   await untilReceived(registered.receiver, 2);
   for (const n of [0, 1]) {
-    const headers = headersOf(registered.receiver, n);
+    const headers = readHeaders(registered.receiver, n);
     expect(headers['webhook-id']).toBe(event.id);
     expect(headers['webhook-timestamp']).toMatch(/^\d{10}$/);
     const sent_s = Number(headers['webhook-timestamp']);
@@ -62,8 +62,8 @@ test(row('DEC-345'), async () => {
   for (const live of [1, 2, 3]) {
     await completeCall(fixture);
     await untilReceived(registered.receiver, live);
-    const signatures = headersOf(registered.receiver, live - 1)['webhook-signature']?.split(' ');
-    const expected = secrets.map((secret) => signatureOf(registered, live - 1, secret));
+    const signatures = readHeaders(registered.receiver, live - 1)['webhook-signature']?.split(' ');
+    const expected = secrets.map((secret) => computeSignature(registered, live - 1, secret));
     expect(signatures?.sort()).toStrictEqual(expected.sort());
     secrets.push((await rotate(registered.id)).body.webhook_secret);
   }
@@ -72,8 +72,8 @@ test(row('DEC-345'), async () => {
     WHERE endpoint_id = ${registered.id} AND expires_at IS NOT NULL`;
   await completeCall(fixture);
   await untilReceived(registered.receiver, 4);
-  const newest = signatureOf(registered, 3, secrets.at(-1) ?? '');
-  expect(headersOf(registered.receiver, 3)['webhook-signature']).toBe(newest);
+  const newest = computeSignature(registered, 3, secrets.at(-1) ?? '');
+  expect(readHeaders(registered.receiver, 3)['webhook-signature']).toBe(newest);
 });
 
 test(row('DEC-346'), async () => {
@@ -81,7 +81,7 @@ test(row('DEC-346'), async () => {
   await completeCall(fixture);
   for (const attempt of [1, 2, 3]) {
     await untilReceived(registered.receiver, attempt);
-    expect(headersOf(registered.receiver, attempt - 1)['webhook-attempt']).toBe(String(attempt));
+    expect(readHeaders(registered.receiver, attempt - 1)['webhook-attempt']).toBe(String(attempt));
     await awaitAttempts(registered, attempt);
   }
 });
@@ -96,9 +96,9 @@ test(row('DEC-347'), async () => {
   await completeCall(fixture, { reason: 'Umlaut é 💊' });
   await untilReceived(receiver, 1);
   expect(registered.secret).toMatch(/^whsec_/);
-  expect(headersOf(receiver, 0)['cobalt-verification']).toBe(verification(0, registered.secret));
+  expect(readHeaders(receiver, 0)['cobalt-verification']).toBe(verification(0, registered.secret));
   const newest: string = (await rotate(registered.id)).body.webhook_secret;
   await completeCall(fixture);
   await untilReceived(receiver, 2);
-  expect(headersOf(receiver, 1)['cobalt-verification']).toBe(verification(1, newest));
+  expect(readHeaders(receiver, 1)['cobalt-verification']).toBe(verification(1, newest));
 });

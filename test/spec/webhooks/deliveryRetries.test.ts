@@ -48,7 +48,7 @@ async function exhaustAttempts(event_id: string): Promise<number[]> {
 /** The attempt is recorded shortly before the pause begins. */
 const tolerance_s = 2;
 
-const statusOf = async ({ id }: Registered): Promise<string> => {
+const readStatus = async ({ id }: Registered): Promise<string> => {
   const { body } = await fixture.api.call('GET', '/v1/webhook', { headers: { access_token: null } });
   return body.webhook_urls.find((each: { id: string }) => each.id === id)?.status;
 };
@@ -141,12 +141,12 @@ test(row('DEC-353'), async () => {
   const gone = await register(fixture, { respond: respondWith(410) });
   const healthy = await register(fixture);
   await completeCall(fixture);
-  await until('the endpoint to be disabled', async () => (await statusOf(gone)) === 'disabled');
+  await until('the endpoint to be disabled', async () => (await readStatus(gone)) === 'disabled');
   const { event } = await completeCall(fixture);
   await untilStatus(fixture, event.id, 'success');
   await untilReceived(healthy.receiver, 2);
   expect([gone.receiver.received.length, healthy.receiver.received.length]).toStrictEqual([1, 2]);
-  expect(await statusOf(healthy)).toBe('enabled');
+  expect(await readStatus(healthy)).toBe('enabled');
 });
 
 test(row('DEC-354'), async () => {
@@ -158,11 +158,11 @@ test(row('DEC-354'), async () => {
   await since('4 days 23 hours 59 minutes');
   await endPauses(fixture.owner);
   await afterAttempt(event.id, 2);
-  expect(await statusOf(failing)).toBe('enabled');
+  expect(await readStatus(failing)).toBe('enabled');
   await since('5 days 1 second');
   await endPauses(fixture.owner);
   await afterAttempt(event.id, 3);
-  expect(await statusOf(failing)).toBe('disabled');
+  expect(await readStatus(failing)).toBe('disabled');
   await completeCall(fixture);
   expect(failing.receiver.received).toHaveLength(3);
 });

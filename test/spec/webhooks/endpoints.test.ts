@@ -6,7 +6,7 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { completeCall, rejectedWrites } from '../support/completedJobs.ts';
-import { headersOf, register, removeWebhook, untilReceived, untilStatus } from './receivers.ts';
+import { readHeaders, register, removeWebhook, untilReceived, untilStatus } from './receivers.ts';
 
 let fixture: TestSandbox;
 /** A client without webhooks and without an access token. */
@@ -29,7 +29,7 @@ const secret_form = /^whsec_[A-Za-z0-9+/]{43}=$/;
 /** Whether the standard package verifies a call with this secret. */
 function verifies(receiver: Receiver, n: number, secret: string): boolean {
   try {
-    new Webhook(secret).verify(receiver.received[n]?.body ?? '', headersOf(receiver, n));
+    new Webhook(secret).verify(receiver.received[n]?.body ?? '', readHeaders(receiver, n));
     return true;
   } catch {
     return false;
@@ -108,7 +108,7 @@ test(row('DEC-331'), async () => {
     true,
     false,
   ]);
-  expect(headersOf(first.receiver, 0)['webhook-signature']?.split(' ')).toHaveLength(1);
+  expect(readHeaders(first.receiver, 0)['webhook-signature']?.split(' ')).toHaveLength(1);
 });
 
 test(row('DEC-332'), async () => {
@@ -205,14 +205,14 @@ test(row('DEC-337'), async () => {
   const ends = [await completeCall(fixture), await rejectedWrites['telephone_encounter.failed'](fixture)];
   ends.push(await rejectedWrites['document.upload_failed'](fixture));
   for (const { event } of ends) await untilStatus(fixture, event.id, 'success');
-  const typesOf = ({ receiver }: { receiver: Receiver }) =>
+  const listTypes = ({ receiver }: { receiver: Receiver }) =>
     receiver.received.map(({ body }) => JSON.parse(body).type).sort();
-  expect(typesOf(all)).toStrictEqual([
+  expect(listTypes(all)).toStrictEqual([
     'document.upload_failed',
     'telephone_encounter.created',
     'telephone_encounter.failed',
   ]);
-  expect(typesOf(created)).toStrictEqual(['telephone_encounter.created']);
-  expect(typesOf(failures)).toStrictEqual(['document.upload_failed', 'telephone_encounter.failed']);
-  expect([typesOf(disabled), typesOf(foreign)]).toStrictEqual([[], []]);
+  expect(listTypes(created)).toStrictEqual(['telephone_encounter.created']);
+  expect(listTypes(failures)).toStrictEqual(['document.upload_failed', 'telephone_encounter.failed']);
+  expect([listTypes(disabled), listTypes(foreign)]).toStrictEqual([[], []]);
 });

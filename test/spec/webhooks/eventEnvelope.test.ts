@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { apiOf } from '../../api/support.ts';
+import { apiAs } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
 import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
@@ -56,11 +56,11 @@ async function expireLink(): Promise<void> {
   await fixture.api.link({ access_token: fixture.sandbox.access_token });
 }
 
-const callOf = (type: string): Envelope => {
+const findCall = (type: string): Envelope => {
   const id = requests[type]?.event.id;
-  const found = calls.find((call) => (id === undefined ? call.type === type : call.id === id));
-  if (!found) throw new Error(`There is no call for ${type}.`);
-  return found;
+  const match = calls.find((call) => (id === undefined ? call.type === type : call.id === id));
+  if (!match) throw new Error(`There is no call for ${type}.`);
+  return match;
 };
 
 /** The event types of the specification and of its decisions. */
@@ -76,7 +76,7 @@ const documented = [
 test(row('EVT-01'), () => {
   for (const call of calls) expect(call.id).toMatch(/^[0-9a-f]{32}$/);
   expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
-  for (const [type, { event }] of Object.entries(requests)) expect(callOf(type).id).toBe(event.id);
+  for (const [type, { event }] of Object.entries(requests)) expect(findCall(type).id).toBe(event.id);
 });
 
 test(row('EVT-02'), () => {
@@ -95,16 +95,16 @@ test(row('EVT-03'), () => {
 });
 
 test(row('EVT-04'), () => {
-  for (const type of Object.keys(requests)) expect(callOf(type).type).toBe(type);
+  for (const type of Object.keys(requests)) expect(findCall(type).type).toBe(type);
   for (const { type } of calls) expect(documented).toContain(type);
 });
 
 test(row('EVT-05'), () => {
   for (const [type, { accepted }] of Object.entries(requests)) {
-    if (type.startsWith('document.')) expect(callOf(type)).not.toHaveProperty('job_id');
-    else expect(callOf(type).job_id).toBe(String(accepted.job_id ?? accepted.data.job_id));
+    if (type.startsWith('document.')) expect(findCall(type)).not.toHaveProperty('job_id');
+    else expect(findCall(type).job_id).toBe(String(accepted.job_id ?? accepted.data.job_id));
   }
-  expect(callOf('login_required')).not.toHaveProperty('job_id');
+  expect(findCall('login_required')).not.toHaveProperty('job_id');
 });
 
 test(row('EVT-06'), async () => {
@@ -116,7 +116,7 @@ test(row('EVT-06'), async () => {
   for (const call of calls.filter(({ type }) => !type.startsWith('document.'))) {
     expect(call.access_token_reference_id).toBe(mine);
   }
-  const api = apiOf(fixture, { access_token: colleague });
+  const api = apiAs(fixture, { access_token: colleague });
   const { id } = await api.untilEvent((await api.callIn()).body.job_id);
   const sent = await until('the call of the colleague’s event', async () =>
     receiver.received.map(({ body }) => JSON.parse(body)).find((call) => call.id === id),
@@ -129,8 +129,8 @@ test(row('EVT-07'), () => {
     expect([typeof data, Array.isArray(data), data === null]).toStrictEqual(['object', false, false]);
   }
   const { accepted } = requests['telephone_encounter.created'] as Completed;
-  expect(callOf('telephone_encounter.created').data.telephone_encounter_id).toBe(accepted.telephone_encounter_id);
-  expect(callOf('login_required').data.user_id).toBe(fixture.sandbox.user_id);
+  expect(findCall('telephone_encounter.created').data.telephone_encounter_id).toBe(accepted.telephone_encounter_id);
+  expect(findCall('login_required').data.user_id).toBe(fixture.sandbox.user_id);
 });
 
 test(row('EVT-08'), () => {

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { purgeEvents } from '../../../src/product/webhooks/events.ts';
-import { apiOf, expectApiError, newClient } from '../../api/support.ts';
+import { apiAs, expectApiError, newClient } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { respondWith } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
@@ -27,7 +27,7 @@ async function ids(query: string, api: Api = fixture.api): Promise<string[]> {
 
 /** A separate account, so that its events can be counted. */
 async function colleague(user_id: string, staff: number): Promise<{ api: Api; event: ApiResponse['body'] }> {
-  const api = apiOf(fixture, { access_token: await fixture.api.link({ user_id, staff }) });
+  const api = apiAs(fixture, { access_token: await fixture.api.link({ user_id, staff }) });
   return { api, event: await api.untilEvent((await api.callIn()).body.job_id) };
 }
 
@@ -131,13 +131,13 @@ test(row('DEC-308'), async () => {
   const failing = await register(fixture, { respond: respondWith(500) });
   const waiting = (await completeCall(fixture)).event.id;
   await untilReceived(failing.receiver, 1);
-  const statusOf = { success: taken, failed: given_up, pending: waiting };
-  for (const [status, id] of Object.entries(statusOf)) {
-    const found = (await list(`?delivery_status=${status}&page_size=100`)).webhook_events;
-    for (const { delivery_status } of found) expect(delivery_status).toBe(status);
-    const shown = found.map((event: { id: string }) => event.id);
+  const id_by_status = { success: taken, failed: given_up, pending: waiting };
+  for (const [status, id] of Object.entries(id_by_status)) {
+    const listed = (await list(`?delivery_status=${status}&page_size=100`)).webhook_events;
+    for (const { delivery_status } of listed) expect(delivery_status).toBe(status);
+    const shown = listed.map((event: { id: string }) => event.id);
     expect(shown).toContain(id);
-    for (const other of Object.values(statusOf)) if (other !== id) expect(shown).not.toContain(other);
+    for (const other of Object.values(id_by_status)) if (other !== id) expect(shown).not.toContain(other);
   }
   expectApiError(
     await fixture.api.call('GET', '/v1/webhook-events?delivery_status=lost'),
@@ -172,19 +172,19 @@ test(row('DEC-310'), async () => {
     INSERT INTO events (id, client_id, account_id, type, body, created_at)
       SELECT gen_random_uuid(), client_id, account_id, type, body, created_at - n * interval '1 second'
         FROM events, generate_series(1, 119) AS n WHERE id = ${event.id}`;
-  const pageOf = async (query: string) => {
+  const readPage = async (query: string) => {
     const { webhook_events, pagination } = await list(query, api);
     return { count: webhook_events.length, newest: webhook_events[0]?.created_at, ...pagination };
   };
   const all_events = { total_count: 120, page: 1, current_page: 1 };
-  const newest = (await pageOf('')).newest;
-  expect(await pageOf('')).toMatchObject({ ...all_events, count: 50, page_size: 50, total_pages: 3 });
-  expect(await pageOf('?page=1')).toMatchObject({ newest, count: 50 });
-  const last = await pageOf('?page=3');
+  const newest = (await readPage('')).newest;
+  expect(await readPage('')).toMatchObject({ ...all_events, count: 50, page_size: 50, total_pages: 3 });
+  expect(await readPage('?page=1')).toMatchObject({ newest, count: 50 });
+  const last = await readPage('?page=3');
   expect(last).toMatchObject({ count: 20, page: 3, current_page: 3, page_size: 50 });
   expect(last.newest < newest).toBe(true);
   for (const page_size of [1, 99, 100]) {
-    expect(await pageOf(`?page_size=${page_size}`)).toMatchObject({ ...all_events, count: page_size, page_size });
+    expect(await readPage(`?page_size=${page_size}`)).toMatchObject({ ...all_events, count: page_size, page_size });
   }
   for (const [query, field] of [
     ['page_size=101', 'page_size'],

@@ -43,15 +43,15 @@ async function registerFor(url: string): Promise<string> {
 /** The outcome of the first attempt of each delivery of an event, by endpoint. */
 async function firstTries(event_id: string, count: number): Promise<Map<string, string | null>> {
   const rows = await until('every delivery to be attempted', async () => {
-    const found = await fixture.owner<{ endpoint_id: string; problem: string | null }[]>`
+    const attempts = await fixture.owner<{ endpoint_id: string; problem: string | null }[]>`
       SELECT endpoint_id, problem FROM delivery_attempts JOIN deliveries ON deliveries.id = delivery_id
        WHERE event_id = ${event_id} AND attempt = 1`;
-    return found.length === count && found;
+    return attempts.length === count && attempts;
   });
   return new Map(rows.map(({ endpoint_id, problem }) => [endpoint_id, problem]));
 }
 
-const portOf = ({ url }: Receiver) => new URL(url).port;
+const readPort = ({ url }: Receiver) => new URL(url).port;
 
 test(row('DEC-338'), async () => {
   const production = await startProduction();
@@ -74,7 +74,7 @@ test(row('DEC-339'), async () => {
   const { receiver } = await register(fixture);
   const named = await startReceiver();
   onTestFinished(named.close);
-  await registerFor(`http://localhost:${portOf(named)}/hook`);
+  await registerFor(`http://localhost:${readPort(named)}/hook`);
   await registerFor('http://[::1]:9/hook');
   await completeCall(fixture);
   await untilReceived(receiver, 1);
@@ -89,8 +89,8 @@ test(row('DEC-340'), async () => {
   const receiver = await startReceiver();
   onTestFinished(receiver.close);
   const lookups = stubDns({ 'allowed.example': [['127.0.0.1']], 'other.example': [['127.0.0.1']] });
-  await registerFor(`http://allowed.example:${portOf(receiver)}/hook`);
-  const other = await registerFor(`https://other.example:${portOf(receiver)}/hook`);
+  await registerFor(`http://allowed.example:${readPort(receiver)}/hook`);
+  const other = await registerFor(`https://other.example:${readPort(receiver)}/hook`);
   const listed = await registerWebhook(fixture.api, 'https://10.1.2.3:8443/hook');
   expect(listed.status).toBe(200);
   await removeWebhook(fixture.api, listed.body.webhook_id);
@@ -115,17 +115,17 @@ test(row('DEC-341'), async () => {
   const second = createServer((_, response) => {
     second_called += 1;
     response.end();
-  }).listen(Number(portOf(first)), '127.0.0.2');
+  }).listen(Number(readPort(first)), '127.0.0.2');
   await once(second, 'listening');
   onTestFinished(async () => void second.close());
   const name = 'rebound.localhost';
   const lookups = stubDns({ [name]: [['127.0.0.1'], ['127.0.0.2']] });
-  await registerFor(`http://${name}:${portOf(first)}/hook`);
+  await registerFor(`http://${name}:${readPort(first)}/hook`);
   await completeCall(fixture);
   await untilReceived(first, 1);
   expect(lookups).toStrictEqual([name]);
   expect(second_called).toBe(0);
-  expect(first.received[0]?.headers.host).toBe(`${name}:${portOf(first)}`);
+  expect(first.received[0]?.headers.host).toBe(`${name}:${readPort(first)}`);
 });
 
 test(row('DEC-342'), async () => {

@@ -40,7 +40,7 @@ export function untilStatus(fixture: TestSandbox, event_id: string, status: stri
 }
 
 /** The headers of the n-th webhook call, in the form that verifiers expect. */
-export function headersOf(receiver: Receiver, n: number): Record<string, string> {
+export function readHeaders(receiver: Receiver, n: number): Record<string, string> {
   const headers = receiver.received[n]?.headers ?? {};
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }

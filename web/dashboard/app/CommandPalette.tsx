@@ -3,7 +3,7 @@ import { type KeyboardEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { ErrorAlert } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
-import { accessOf } from '../service/access.ts';
+import { determineAccess } from '../service/access.ts';
 import { call, type ResponseOf } from '../service/api.ts';
 import { usePatientRequest } from '../service/patientRequest.tsx';
 import { useAction, useQuery } from '../service/queries.ts';
@@ -148,9 +148,9 @@ function Option({ item, index, active, choose }: OptionProps) {
   );
 }
 
-type Found = ResponseOf<'patients.find'>['patients'];
+type PatientMatches = ResponseOf<'patients.find'>['patients'];
 
-async function findPatients(client_id: string, text: string): Promise<Found> {
+async function findPatients(client_id: string, text: string): Promise<PatientMatches> {
   return (await call('patients.find', { client_id }, { body: { text } })).patients;
 }
 
@@ -158,15 +158,15 @@ function useGroups(
   text: string,
   pages: readonly PageEntry[],
   client: Client | undefined,
-  found: Found | undefined,
+  patients: PatientMatches | undefined,
 ): PaletteGroup[] {
   const client_id = client?.client_id ?? '';
   const accounts = useQuery('accounts.list', { client_id }, { enabled: client !== undefined });
   const client_path = client && `/clients/${client_id}`;
   const { operator, may } = useSession();
-  const access = accessOf(operator, client_id);
+  const access = determineAccess(operator, client_id);
   // Results replace everything else: the operator has chosen to look for a patient.
-  if (found) return [{ label: 'Patients', items: found.map((patient) => patientItem(patient, client_path)) }];
+  if (patients) return [{ label: 'Patients', items: patients.map((patient) => patientItem(patient, client_path)) }];
   return [
     idItems(text, client_path),
     pageItems(text, pages, client_path, may('owner')),
@@ -176,7 +176,7 @@ function useGroups(
   ].filter(({ items }) => items.length > 0);
 }
 
-function patientItem(patient: Found[number], client_path: string | undefined): PaletteItem {
+function patientItem(patient: PatientMatches[number], client_path: string | undefined): PaletteItem {
   const { id, organization_id, org_id, first_name, last_name, dob, mrn } = patient;
   return {
     id: `patient ${id}`,

@@ -20,7 +20,7 @@ import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
 import { Loading, list_rows } from '../parts/Loading.tsx';
 import { EmptyState, PageTitle } from '../parts/layout.tsx';
-import { accessOf, mayInAny } from '../service/access.ts';
+import { determineAccess, mayInAny } from '../service/access.ts';
 import { ClientProvider } from '../service/client.tsx';
 import { useQuery } from '../service/queries.ts';
 import { useSession } from '../service/session.tsx';
@@ -125,11 +125,11 @@ function isShown(
   if (sandbox && !session.sandbox) return false;
   if (role === undefined) return true;
   if (of_any_client) return mayInAny(session.operator, role);
-  return accessOf(session.operator, per_client && client?.client_id).may(role);
+  return determineAccess(session.operator, per_client && client?.client_id).may(role);
 }
 
 function isListed({ listed_for }: PageEntry, session: Session, client: Client | undefined): boolean {
-  return listed_for === undefined || accessOf(session.operator, client?.client_id).may(listed_for);
+  return listed_for === undefined || determineAccess(session.operator, client?.client_id).may(listed_for);
 }
 
 /** Opens the command palette: a search box on wide windows, an icon on a phone. */

@@ -54,12 +54,12 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
     onSuccess: ({ session }) => startSession(session),
   });
   // Once shown, the code field stays, even after a wrong code.
-  const [asked, setAsked] = useState<'nothing' | SecondFactor>('nothing');
+  const [requested, setRequested] = useState<'nothing' | SecondFactor>('nothing');
   const { code } = signIn.error ?? {};
-  if (asked === 'nothing' && code === 'operator_code_required') setAsked('code');
-  if (asked === 'nothing' && code === 'operator_passkey_required') setAsked('only_recovery_code');
+  if (requested === 'nothing' && code === 'operator_code_required') setRequested('code');
+  if (requested === 'nothing' && code === 'operator_passkey_required') setRequested('only_recovery_code');
   const askFor = (code: SecondFactor) => {
-    setAsked(code);
+    setRequested(code);
     // The error belongs to the other kind of code.
     signIn.reset();
   };
@@ -73,7 +73,7 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
         <Stack>
           <TextInput label="Email" name="email" type="email" autoComplete="username webauthn" required />
           <SecretInput label="Password" name="password" autoComplete="current-password" />
-          {asked !== 'nothing' && <CodeInput key={asked} asked={asked} askFor={askFor} />}
+          {requested !== 'nothing' && <CodeInput key={requested} requested={requested} askFor={askFor} />}
           {signIn.error && code !== 'operator_code_required' && (
             <Alert color={code === 'operator_passkey_required' ? 'gray' : 'red'} role="alert">
               {signIn.error.message}
@@ -104,8 +104,8 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
 /** `only_recovery_code`: the operator has passkeys but no authenticator app. */
 type SecondFactor = 'code' | 'recovery_code' | 'only_recovery_code';
 
-function CodeInput({ asked, askFor }: { asked: SecondFactor; askFor: (code: SecondFactor) => void }) {
-  const app = asked === 'code';
+function CodeInput({ requested, askFor }: { requested: SecondFactor; askFor: (code: SecondFactor) => void }) {
+  const app = requested === 'code';
   return (
     <Stack gap={4} align="flex-start">
       <TextInput
@@ -116,7 +116,7 @@ function CodeInput({ asked, askFor }: { asked: SecondFactor; askFor: (code: Seco
         required
         ref={focus}
       />
-      {asked !== 'only_recovery_code' && (
+      {requested !== 'only_recovery_code' && (
         <Anchor component="button" type="button" size="sm" onClick={() => askFor(app ? 'recovery_code' : 'code')}>
           {app ? 'Use a recovery code' : 'Use an authenticator code'}
         </Anchor>

@@ -9,7 +9,7 @@ type Props<Row> = {
   children: ReactNode;
   rows: readonly Row[];
   columns: readonly Column<Row>[];
-  keyOf: (row: Row) => string | number;
+  rowKey: (row: Row) => string | number;
   /** Where a row of the table leads; a click on the chart leads there too. */
   href?: (row: Row) => string;
 };

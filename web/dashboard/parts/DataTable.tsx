@@ -27,7 +27,7 @@ export type Selection<Row> = {
   selected: ReadonlySet<string | number>;
   onChange: (selected: ReadonlySet<string | number>) => void;
   /** The accessible name of a row's checkbox. */
-  labelOf: (row: Row) => string;
+  rowLabel: (row: Row) => string;
   /** Rows without a checkbox are not part of “select all”. */
   isSelectable: (row: Row) => boolean;
 };
@@ -36,7 +36,7 @@ type Props<Row> = {
   /** The table's accessible name. */
   label: string;
   columns: readonly Column<Row>[];
-  keyOf: (row: Row) => string | number;
+  rowKey: (row: Row) => string | number;
   /** The link in the first cell of a row. A click anywhere in the row follows it. */
   href?: (row: Row) => string;
   /** Adds a checkbox to every row. */
@@ -71,7 +71,7 @@ export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
 
 /** A table; on a phone a list of cards. In between, it scrolls sideways in its own box if it is wider than the window. */
 export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
-  const { rows, label, columns, keyOf, href, selection, below, empty } = props;
+  const { rows, label, columns, rowKey, href, selection, below, empty } = props;
   if (rows.length === 0) return <EmptyState>{empty}</EmptyState>;
   // Two columns fit on every screen.
   const cards = columns.length > 2 ? 'cards' : '';
@@ -82,7 +82,7 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
       <Table highlightOnHover verticalSpacing="sm" horizontalSpacing="md" aria-label={label} role="table">
         <Table.Thead role="rowgroup">
           <Table.Tr role="row">
-            {selection && <SelectAll rows={rows} keyOf={keyOf} selection={selection} />}
+            {selection && <SelectAll rows={rows} rowKey={rowKey} selection={selection} />}
             {columns.map(({ head, align }) => (
               <Table.Th key={head} className={align} role="columnheader">
                 {head}
@@ -92,9 +92,9 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
         </Table.Thead>
         <Table.Tbody role="rowgroup">
           {rows.map((row) => (
-            <Fragment key={keyOf(row)}>
+            <Fragment key={rowKey(row)}>
               <Table.Tr role="row" {...(href ? { className: 'row-link', onClick: followLink } : {})}>
-                {selection && <SelectRow row={row} id={keyOf(row)} selection={selection} />}
+                {selection && <SelectRow row={row} id={rowKey(row)} selection={selection} />}
                 {columns.map((column, index) => (
                   <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
                 ))}
@@ -168,10 +168,10 @@ function followLink(event: MouseEvent<HTMLTableRowElement>): void {
   event.currentTarget.querySelector('a')?.dispatchEvent(new window.MouseEvent('click', click));
 }
 
-type SelectAllProps<Row> = Required<Pick<Props<Row>, 'keyOf' | 'selection'>> & { rows: readonly Row[] };
+type SelectAllProps<Row> = Required<Pick<Props<Row>, 'rowKey' | 'selection'>> & { rows: readonly Row[] };
 
-function SelectAll<Row>({ rows, keyOf, selection: { selected, isSelectable, onChange } }: SelectAllProps<Row>) {
-  const keys = rows.filter(isSelectable).map(keyOf);
+function SelectAll<Row>({ rows, rowKey, selection: { selected, isSelectable, onChange } }: SelectAllProps<Row>) {
+  const keys = rows.filter(isSelectable).map(rowKey);
   const all = keys.length > 0 && keys.every((key) => selected.has(key));
   return (
     <Table.Th role="columnheader" data-place="select">
@@ -187,7 +187,7 @@ function SelectAll<Row>({ rows, keyOf, selection: { selected, isSelectable, onCh
 }
 
 function SelectRow<Row>({ row, id, selection }: { row: Row; id: string | number; selection: Selection<Row> }) {
-  const { selected, onChange, labelOf, isSelectable } = selection;
+  const { selected, onChange, rowLabel, isSelectable } = selection;
   const toggle = () => {
     const next = new Set(selected);
     if (!next.delete(id)) next.add(id);
@@ -195,7 +195,7 @@ function SelectRow<Row>({ row, id, selection }: { row: Row; id: string | number;
   };
   return (
     <Table.Td role="cell" data-place="select">
-      {isSelectable(row) && <Checkbox aria-label={labelOf(row)} checked={selected.has(id)} onChange={toggle} />}
+      {isSelectable(row) && <Checkbox aria-label={rowLabel(row)} checked={selected.has(id)} onChange={toggle} />}
     </Table.Td>
   );
 }

@@ -80,7 +80,7 @@ function Plan({ load }: { load: () => Promise<Erasure> }) {
       <DataTable
         label="To be erased"
         rows={data.rows}
-        keyOf={(row) => row.table}
+        rowKey={(row) => row.table}
         columns={[
           { head: 'Data', cell: (row) => fieldLabel(row.table) },
           { head: 'Rows', cell: (row) => row.rows },

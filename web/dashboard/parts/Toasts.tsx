@@ -40,14 +40,14 @@ export function useToast(): (content: ReactNode) => void {
 
 function ToastCard({ toast: { id, content }, close }: { toast: Toast; close: (id: number) => void }) {
   // A toast that is hovered, or whose button has focus, stays.
-  const [held, setHeld] = useState(false);
+  const [paused, setPaused] = useState(false);
   useEffect(() => {
-    if (held) return;
+    if (paused) return;
     const timer = setTimeout(() => close(id), shown_ms);
     return () => clearTimeout(timer);
-  }, [id, held, close]);
-  const hold = () => setHeld(true);
-  const release = () => setHeld(false);
+  }, [id, paused, close]);
+  const hold = () => setPaused(true);
+  const release = () => setPaused(false);
   return (
     <Paper
       withBorder

@@ -9,7 +9,7 @@ export function ErrorAlert({ error, retry }: { error: ApiError; retry?: () => un
     <Alert color="red" role="alert" my="sm">
       <Group justify="space-between" align="flex-start">
         <div>
-          <Text size="sm">{messageOf(error)}</Text>
+          <Text size="sm">{describeError(error)}</Text>
           {error.status >= 500 && error.request_id && (
             <Text size="xs" c="dimmed">
               Request ID: {error.request_id}
@@ -63,11 +63,11 @@ export class ErrorBoundary extends Component<Props, State> {
 /** The message of an error about this field of a form, which has a label of its own. */
 export function errorAt(error: ApiError | null, field: string): string | undefined {
   if (error?.field !== field) return undefined;
-  const rule = error.message.startsWith(`${field} `) ? error.message.slice(field.length + 1) : messageOf(error);
+  const rule = error.message.startsWith(`${field} `) ? error.message.slice(field.length + 1) : describeError(error);
   return rule.replace(/^./, (letter) => letter.toUpperCase());
 }
 
 /** The message with the field's label instead of its API name. */
-function messageOf({ message, field }: ApiError): string {
+function describeError({ message, field }: ApiError): string {
   return field === undefined ? message : message.replaceAll(field, fieldLabel(field.split('.').at(-1) ?? field));
 }

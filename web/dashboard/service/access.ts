@@ -10,7 +10,7 @@ export type Access = {
 };
 
 /** The operator's access to a client, or without one to the installation. */
-export function accessOf({ role, all_clients, clients }: Operator, client_id?: string): Access {
+export function determineAccess({ role, all_clients, clients }: Operator, client_id?: string): Access {
   const in_client = clients.find((each) => each.client_id === client_id)?.role;
   // An identity provider can claim a higher role for one client.
   const own = all_clients && !(in_client && includes(in_client, role)) ? role : in_client;

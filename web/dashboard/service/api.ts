@@ -108,7 +108,7 @@ export async function callForLines<Id extends EndpointId>(
   }
 }
 
-export function urlOf<Id extends EndpointId>(id: Id, params: Params<Id>, query: Query<Id> = {}): string {
+export function toUrl<Id extends EndpointId>(id: Id, params: Params<Id>, query: Query<Id> = {}): string {
   const values = params as Record<string, string | number>;
   const path = endpoints[id].path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(values[name])));
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
@@ -141,7 +141,7 @@ async function sendOnce<Id extends EndpointId>(
     headers['x-csrf-token'] = csrf_token;
     headers['content-type'] = 'application/json';
   }
-  const response = await fetch(urlOf(id, params, query as Query<Id>), {
+  const response = await fetch(toUrl(id, params, query as Query<Id>), {
     method,
     headers,
     ...(method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }),

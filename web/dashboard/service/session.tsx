@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useCallback, useMemo, useState } from 'react';
-import { type Access, accessOf } from './access.ts';
+import { type Access, determineAccess } from './access.ts';
 import { call, setCsrfToken } from './api.ts';
 import type { Session } from './types.ts';
 
@@ -38,7 +38,7 @@ export function SessionGate({
     if (!data) return undefined;
     return {
       ...data,
-      ...accessOf(data.operator),
+      ...determineAccess(data.operator),
       signOut: async () => {
         const { sign_out_url } = await call('session.delete', {});
         // The provider returns to the sign-in page.
@@ -56,7 +56,10 @@ export function SessionGate({
 /** The session as the pages of one client see it: with the operator's role there. */
 export function ClientSession({ client_id, children }: { client_id: string; children: ReactNode }) {
   const session = useSession();
-  const in_client = useMemo(() => ({ ...session, ...accessOf(session.operator, client_id) }), [session, client_id]);
+  const in_client = useMemo(
+    () => ({ ...session, ...determineAccess(session.operator, client_id) }),
+    [session, client_id],
+  );
   return <SessionContext value={in_client}>{children}</SessionContext>;
 }
 

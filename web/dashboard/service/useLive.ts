@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { urlOf } from './api.ts';
+import { toUrl } from './api.ts';
 import { refreshTopic, type Topic, topics } from './queries.ts';
 import { session_key } from './session.tsx';
 
@@ -19,7 +19,7 @@ export function useLive(expire: () => void): boolean {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let missed = false;
     const open = () => {
-      stream = new EventSource(urlOf('live.get', {}));
+      stream = new EventSource(toUrl('live.get', {}));
       stream.addEventListener('open', () => {
         setConnected(true);
         // Changes during the interruption were not reported.

@@ -1,6 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { FailureCode } from '../../../catalog/failures.ts';
-import { instantOf, withOffset } from '../../../platform/time/zones.ts';
+import { toInstant, withOffset } from '../../../platform/time/zones.ts';
 import { EmrFailure, unsupportedField } from '../../emrFailure.ts';
 import type { NewAppointment } from '../../operations/appointments.ts';
 import type { Operations } from '../../operations/operations.ts';
@@ -240,7 +240,7 @@ function toBooking({ timezone }: Emr, input: NewAppointment, { id, end }: fhir.A
     provider_ehr_id: input.provider_ehr_id,
     location_ehr_id: input.location_ehr_id,
     starts_at: input.starts_at,
-    from_ms: instantOf(input.starts_at, timezone),
+    from_ms: toInstant(input.starts_at, timezone),
     to_ms: Date.parse(end ?? ''),
   };
 }
@@ -258,7 +258,7 @@ async function findLostAppointment(
   if (proven) return record;
   const param = ['patient', 'actor'].find((name) => canSearch(client, 'Appointment', [name]));
   if (param === undefined) throw unproven();
-  const start_ms = instantOf(starts_at, timezone);
+  const start_ms = toInstant(starts_at, timezone);
   const day = new Date(start_ms).toISOString().slice(0, 10);
   const appointments = await client.searchAll<fhir.Appointment>('Appointment', {
     [param]: `Patient/${patient_ehr_id}`,

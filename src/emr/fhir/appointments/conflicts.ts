@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { instantOf } from '../../../platform/time/zones.ts';
+import { toInstant } from '../../../platform/time/zones.ts';
 import { EmrFailure } from '../../emrFailure.ts';
 import { collect } from '../../operations/operation.ts';
 import {
@@ -110,7 +110,7 @@ async function findBlocks(emr: Emr, booking: Booking): Promise<Conflict[]> {
   const { provider_ehr_id, starts_at, from_ms, to_ms } = booking;
   const day = starts_at.slice(0, 10);
   const overlaps = (starts: string, minutes: number) => {
-    const at_ms = instantOf(starts, emr.timezone);
+    const at_ms = toInstant(starts, emr.timezone);
     return at_ms < to_ms && at_ms + minutes * 60_000 > from_ms;
   };
   const roles = (await loadRoles(emr.client, [provider_ehr_id])).get(provider_ehr_id) ?? [];

@@ -65,7 +65,7 @@ export type FhirClient = {
   ): Promise<{ before: T; after: T }>;
 };
 
-export function openClient(endpoint: EmrEndpoint, access: Access): FhirClient {
+export function createClient(endpoint: EmrEndpoint, access: Access): FhirClient {
   // Written by signIn from a value of this type.
   const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
   const facts: ServerFacts = { ...stored, unmarked: stored.unmarked ?? [] };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { StartFailure } from '../../../catalog/errors.ts';
 import type { DatabaseAddress } from '../database.ts';
-import { codeOf } from './folders.ts';
+import { readErrorCode } from './folders.ts';
 
 /** A file of the cluster. A path that ends with a slash is a folder. */
 export type ClusterFile = { path: string; bytes: number; content: AsyncIterable<Buffer> };
@@ -77,10 +77,10 @@ type Entry = { path: string; bytes: number };
 
 /** All files and folders, folders first. pg_control comes last: it must not be newer than what is copied after it. */
 async function list(cluster: string): Promise<Entry[]> {
-  const found = await readdir(cluster, { recursive: true, withFileTypes: true });
+  const entries = await readdir(cluster, { recursive: true, withFileTypes: true });
   const folders: Entry[] = [];
   const files: Entry[] = [];
-  for (const entry of found) {
+  for (const entry of entries) {
     const path = join(entry.parentPath, entry.name).slice(cluster.length + 1);
     const top = path.split('/')[0] ?? '';
     if (entry.isDirectory() && (!emptied_folders.has(top) || top === 'pg_wal' || path === top)) {
@@ -96,17 +96,17 @@ async function list(cluster: string): Promise<Entry[]> {
 async function* readAll(cluster: string, entries: readonly Entry[]): AsyncGenerator<ClusterFile> {
   for (const { path } of entries) {
     if (path.endsWith('/')) yield { path, bytes: 0, content: pieces([]) };
-    else if (path === control_file) yield fileOf(path, await readStable(join(cluster, path)));
+    else if (path === control_file) yield toClusterFile(path, await readStable(join(cluster, path)));
     else {
       const handle = await open(join(cluster, path)).catch((error: unknown) => {
         // Dropped since it was listed. The WAL says so too.
-        if (codeOf(error) === 'ENOENT') return undefined;
+        if (readErrorCode(error) === 'ENOENT') return undefined;
         throw error;
       });
       if (handle === undefined) continue;
       try {
         const { size } = await handle.stat();
-        yield { path, bytes: size, content: contentOf(handle, size) };
+        yield { path, bytes: size, content: readContent(handle, size) };
       } finally {
         await handle.close();
       }
@@ -120,7 +120,7 @@ async function* endOfCopy(
   label: string,
   { first, last }: { first: string; last: string },
 ): AsyncGenerator<ClusterFile> {
-  yield fileOf('backup_label', Buffer.from(label));
+  yield toClusterFile('backup_label', Buffer.from(label));
   const names = (await readdir(join(cluster, 'pg_wal'))).filter((name) => /^[0-9A-F]{24}$/.test(name));
   const needed = names.filter((name) => name >= first && name <= last).sort();
   if (needed[0] !== first || needed.at(-1) !== last) throw new Error('WAL that the backup needs is missing.');
@@ -129,7 +129,7 @@ async function* endOfCopy(
 }
 
 /** Exactly `bytes` bytes. A file that is truncated meanwhile is filled up with zeros, which the WAL corrects. */
-async function* contentOf(handle: FileHandle, bytes: number): AsyncGenerator<Buffer> {
+async function* readContent(handle: FileHandle, bytes: number): AsyncGenerator<Buffer> {
   for (let position = 0; position < bytes; ) {
     const wanted = Math.min(read_bytes, bytes - position);
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(wanted), 0, wanted, position);
@@ -149,7 +149,7 @@ async function readStable(path: string): Promise<Buffer> {
   }
 }
 
-function fileOf(path: string, content: Buffer): ClusterFile {
+function toClusterFile(path: string, content: Buffer): ClusterFile {
   return { path, bytes: content.length, content: pieces([content]) };
 }
 

@@ -3,7 +3,7 @@ import { chmod, copyFile, lstat, mkdir, readdir, readFile, rename, rm, stat, sym
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { StartFailure } from '../../../catalog/errors.ts';
-import { codeOf, type Folders } from './folders.ts';
+import { type Folders, readErrorCode } from './folders.ts';
 import { reachableByAll, type ServerAccount } from './serverAccount.ts';
 
 /** Folders for a copy that every user can read. */
@@ -26,7 +26,7 @@ export async function runnableBinaries(account: ServerAccount, folders: Folders)
 
 /** A copy of `native` below `parent`, created once per package version. Exported for its test. */
 export async function copiedBinaries(native: string, parent: string): Promise<string> {
-  const target = join(parent, `postgres-${await versionOf(native)}-${basename(dirname(native))}`);
+  const target = join(parent, `postgres-${await readVersion(native)}-${basename(dirname(native))}`);
   if (await sameFiles(native, target)) return target;
   const fresh = `${target}.${process.pid}-${randomBytes(4).toString('hex')}`;
   try {
@@ -35,7 +35,7 @@ export async function copiedBinaries(native: string, parent: string): Promise<st
     await rename(fresh, target).catch(async (error) => {
       // The folder exists: a concurrent start created it, or a cleanup of old files left parts of it.
       if (await sameFiles(native, target)) return;
-      if (codeOf(error) !== 'ENOTEMPTY' && codeOf(error) !== 'EEXIST') throw error;
+      if (readErrorCode(error) !== 'ENOTEMPTY' && readErrorCode(error) !== 'EEXIST') throw error;
       await rename(target, `${fresh}.old`);
       await rename(fresh, target);
     });
@@ -47,8 +47,8 @@ export async function copiedBinaries(native: string, parent: string): Promise<st
 
 /** Root runs programs from here, so no other user may be able to write to it. Exported for its test. */
 export async function ownedByRootAlone(folder: string): Promise<boolean> {
-  const found = await lstat(folder);
-  return found.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0;
+  const stats = await lstat(folder);
+  return stats.isDirectory() && stats.uid === 0 && (stats.mode & 0o022) === 0;
 }
 
 async function packagedBinaries(): Promise<string> {
@@ -87,7 +87,7 @@ async function copiedForAll(native: string): Promise<string> {
     try {
       await mkdir(ours).then(
         () => chmod(ours, 0o755),
-        (error) => (codeOf(error) === 'EEXIST' ? undefined : Promise.reject(error)),
+        (error) => (readErrorCode(error) === 'EEXIST' ? undefined : Promise.reject(error)),
       );
       if ((await ownedByRootAlone(ours)) && (await reachableByAll(ours))) return await copiedBinaries(native, ours);
     } catch {
@@ -99,14 +99,14 @@ async function copiedForAll(native: string): Promise<string> {
   );
 }
 
-async function versionOf(native: string): Promise<string> {
+async function readVersion(native: string): Promise<string> {
   return JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')).version;
 }
 
 type Entry = { path: string; kind: 'folder' | 'file' };
 
 /** All folders and files, parents first, without the links. 1,023 files in 18.4. */
-async function entriesOf(folder: string): Promise<Entry[]> {
+async function listEntries(folder: string): Promise<Entry[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isDirectory() || entry.isFile())
@@ -122,7 +122,7 @@ async function entriesOf(folder: string): Promise<Entry[]> {
 async function copyTree(from: string, to: string): Promise<void> {
   await mkdir(to);
   await chmod(to, 0o755);
-  for (const { path, kind } of await entriesOf(from)) {
+  for (const { path, kind } of await listEntries(from)) {
     const target = join(to, path);
     if (kind === 'folder') await mkdir(target);
     else await copyFile(join(from, path), target);
@@ -134,7 +134,7 @@ async function copyTree(from: string, to: string): Promise<void> {
 
 async function sameFiles(from: string, to: string): Promise<boolean> {
   try {
-    const files = (await entriesOf(from)).filter((entry) => entry.kind === 'file');
+    const files = (await listEntries(from)).filter((entry) => entry.kind === 'file');
     const same = await Promise.all(
       files.map(async ({ path }) => (await stat(join(from, path))).size === (await stat(join(to, path))).size),
     );

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chown, link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartFailure } from '../../../catalog/errors.ts';
-import { codeOf, type Folders, messageOf } from './folders.ts';
+import { describeError, type Folders, readErrorCode } from './folders.ts';
 import { dataFolderAsSeen, runAs, type ServerAccount } from './serverAccount.ts';
 import { superuser } from './settings.ts';
 
@@ -65,7 +65,7 @@ async function agreeOnPassword(folders: Folders): Promise<string> {
     await file.sync();
     await link(fresh, folders.password_file);
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (readErrorCode(error) !== 'EEXIST') throw error;
   } finally {
     await file.close();
     await rm(fresh, { force: true });
@@ -93,7 +93,7 @@ function processExists(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return codeOf(error) === 'EPERM';
+    return readErrorCode(error) === 'EPERM';
   }
 }
 
@@ -116,7 +116,7 @@ async function createCluster(options: ClusterOptions, password: string): Promise
     // A concurrent start was faster: its cluster is in place.
     if (await clusterExists(folders)) return;
     if (error instanceof StartFailure) throw error;
-    throw new StartFailure(`The database could not be created in ${folders.cluster}: ${messageOf(error)}.`, {
+    throw new StartFailure(`The database could not be created in ${folders.cluster}: ${describeError(error)}.`, {
       cause: error,
     });
   } finally {

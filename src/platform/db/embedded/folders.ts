@@ -11,7 +11,7 @@ export type Folders = {
   log_file: string;
 };
 
-export async function openFolders(path: string): Promise<Folders> {
+export async function ensureFolders(path: string): Promise<Folders> {
   try {
     await makeFolder(resolve(path));
     const data_dir = await realpath(path);
@@ -26,25 +26,25 @@ export async function openFolders(path: string): Promise<Folders> {
     };
   } catch (cause) {
     throw new StartFailure(
-      `Cannot write to the data folder ${resolve(path)}: ${messageOf(cause)}. Set DATA_DIR to a writable folder.`,
+      `Cannot write to the data folder ${resolve(path)}: ${describeError(cause)}. Set DATA_DIR to a writable folder.`,
       { cause },
     );
   }
 }
 
-export function codeOf(error: unknown): string | undefined {
+export function readErrorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-export function messageOf(error: unknown): string {
-  return reasons[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
+export function describeError(error: unknown): string {
+  return reasons[readErrorCode(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
 }
 
 /** Not mkdir's `recursive` option, which never returns in Node if a parent exists but accepts no folder, as in /proc. */
 async function makeFolder(path: string): Promise<void> {
   if (!(await exists(dirname(path)))) await makeFolder(dirname(path));
   await mkdir(path, { mode: 0o700 }).catch((error) => {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (readErrorCode(error) !== 'EEXIST') throw error;
   });
 }
 

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StartFailure } from '../../../catalog/errors.ts';
-import { codeOf, type Folders } from './folders.ts';
+import { type Folders, readErrorCode } from './folders.ts';
 import { dataFolderAsSeen, runAs, type ServerAccount } from './serverAccount.ts';
 import { port, server_settings } from './settings.ts';
 
@@ -52,7 +52,7 @@ export async function spawnPostmaster(launch: {
     ...launch.settings,
   };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  args.push('-c', markerOf(folders));
+  args.push('-c', toMarker(folders));
   const log = await openLog(folders);
   const log_start = (await log.stat()).size;
   // Detached: Ctrl-C in the terminal is for the service, which stops the database last.
@@ -102,12 +102,12 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error;
+    if (readErrorCode(error) !== 'ESRCH') throw error;
   }
 }
 
 /** The last argument of our server's command line, which identifies it. */
-function markerOf(folders: Folders): string {
+function toMarker(folders: Folders): string {
   return `chartwire.data_dir=${folders.data_dir}`;
 }
 
@@ -116,12 +116,12 @@ function markerOf(folders: Folders): string {
  * have our marker. (The working folder is no alternative: root in a container may be unable to read another user's.)
  */
 async function isPostmaster(pid: number, folders: Folders): Promise<boolean> {
-  const command = await commandOf(pid).catch(() => '');
-  return command.endsWith(markerOf(folders));
+  const command = await readCommandLine(pid).catch(() => '');
+  return command.endsWith(toMarker(folders));
 }
 
 /** Empty for a zombie process. */
-async function commandOf(pid: number): Promise<string> {
+async function readCommandLine(pid: number): Promise<string> {
   if (process.platform === 'linux') return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replace(/\0$/, '');
   return (await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout.trimEnd();
 }

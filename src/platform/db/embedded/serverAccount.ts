@@ -24,7 +24,7 @@ export type AccountRules = {
 
 export async function serverAccount(folders: Folders, rules: AccountRules): Promise<ServerAccount> {
   const own = { uid: process.getuid?.() ?? -1, gid: process.getgid?.() ?? -1 };
-  const owner = await ownerOf(folders.cluster);
+  const owner = await readOwner(folders.cluster);
   if (own.uid === 0) return { ...(await userForRoot(folders, owner, rules)), switched: true };
   if (owner !== undefined && owner.uid !== own.uid) {
     throw new StartFailure(
@@ -59,7 +59,7 @@ export async function reachableByAll(path: string): Promise<boolean> {
   }
 }
 
-async function ownerOf(path: string): Promise<User | undefined> {
+async function readOwner(path: string): Promise<User | undefined> {
   return stat(path).then(
     ({ uid, gid }) => ({ uid, gid }),
     () => undefined,
@@ -116,12 +116,12 @@ async function giveTree(cluster: string, user: User): Promise<void> {
 async function giveEntries(folder: string, user: User): Promise<void> {
   for (const entry of await readdir(folder)) {
     const path = join(folder, entry);
-    const found = await lstat(path);
-    if (found.isFile() && found.nlink > 1) {
+    const stats = await lstat(path);
+    if (stats.isFile() && stats.nlink > 1) {
       throw new StartFailure(`${path} has a second name (hard link) elsewhere: remove it before the database is used.`);
     }
     await lchown(path, user.uid, user.gid);
-    if (found.isDirectory()) await giveEntries(path, user);
+    if (stats.isDirectory()) await giveEntries(path, user);
   }
 }
 
@@ -145,8 +145,8 @@ const retry_ms = 100;
 export async function ensureSystemUser(): Promise<User | undefined> {
   // Concurrent starts: useradd locks /etc/passwd, and the second one fails until the first one is done.
   for (let attempt = 1; attempt <= attempts_max; attempt++) {
-    const found = await findUser(account_name);
-    if (found !== undefined) return found;
+    const user = await findUser(account_name);
+    if (user !== undefined) return user;
     if (!(await isWritable('/etc/passwd')) || !(await createUser())) return undefined;
     if (attempt > 1) await sleep(retry_ms);
   }

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { StartFailure } from '../../../catalog/errors.ts';
 import { runnableBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
-import { codeOf, type Folders, openFolders } from './folders.ts';
+import { ensureFolders, type Folders, readErrorCode } from './folders.ts';
 import { type Postmaster, runningPostmaster, spawnPostmaster, stopPostmaster } from './postmaster.ts';
 import { reachableByAll, type ServerAccount, serverAccount } from './serverAccount.ts';
 import { port, superuser } from './settings.ts';
@@ -40,7 +40,7 @@ const poll_ms = 40;
 /** Runs PostgreSQL from the npm packages on `<data_dir>/postgres`, or connects to the one that already runs there. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const log = options.log ?? (() => {});
-  const folders = await openFolders(options.data_dir);
+  const folders = await ensureFolders(options.data_dir);
   const { allow_nobody = true } = options;
   const account = await serverAccount(folders, { allow_nobody, running: await isRunning(folders), log });
   const binaries = await runnableBinaries(account, folders);
@@ -104,7 +104,7 @@ async function tryConnecting(address: Address): Promise<undefined | 'not_ready' 
     await client.query('SELECT 1');
     return undefined;
   } catch (error) {
-    return codeOf(error)?.startsWith('28') ? 'wrong_password' : 'not_ready';
+    return readErrorCode(error)?.startsWith('28') ? 'wrong_password' : 'not_ready';
   } finally {
     await client.end().catch(() => {});
   }
@@ -120,7 +120,7 @@ export async function socketFolder(folders: Folders, account: ServerAccount): Pr
   for (const parent of [tmpdir(), '/tmp']) {
     const folder = join(parent, `chartwire-${key}`);
     if (fits(folder) && (!account.switched || (await reachableByAll(parent).catch(() => false)))) {
-      await openPrivately(folder, account);
+      await ensurePrivateFolder(folder, account);
       return folder;
     }
   }
@@ -134,13 +134,13 @@ function fits(folder: string): boolean {
 }
 
 /** Another user could create this folder in /tmp to impersonate the server, so its owner is checked. */
-async function openPrivately(folder: string, account: ServerAccount): Promise<void> {
+async function ensurePrivateFolder(folder: string, account: ServerAccount): Promise<void> {
   await mkdir(folder, { mode: 0o700 }).catch((error) => {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (readErrorCode(error) !== 'EEXIST') throw error;
   });
-  const found = await lstat(folder);
-  const ours = found.uid === account.uid || found.uid === process.getuid?.();
-  if (!found.isDirectory() || !ours) {
+  const stats = await lstat(folder);
+  const ours = stats.uid === account.uid || stats.uid === process.getuid?.();
+  if (!stats.isDirectory() || !ours) {
     throw new StartFailure(`${folder} belongs to another user. Remove it, or set TMPDIR to your own folder.`);
   }
   await chmod(folder, 0o700);

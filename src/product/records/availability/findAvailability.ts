@@ -1,5 +1,5 @@
-import { formatDay, parseDay, weekdayOf } from '../../../platform/time/days.ts';
-import { openZone, type Zone } from '../../../platform/time/zones.ts';
+import { formatDay, parseDay, toWeekday } from '../../../platform/time/days.ts';
+import { loadZone, type Zone } from '../../../platform/time/zones.ts';
 import {
   type BusyTime,
   type BusyTimes,
@@ -9,7 +9,7 @@ import {
   explainBusyTime,
   type FreePiece,
   findFreeTime,
-  millisecondsOf,
+  toMilliseconds,
 } from './freeTime.ts';
 import { type Exclusion, type FacilityShifts, hasHours, parseWeek, type WorkingTime, workingTimeOn } from './hours.ts';
 import type {
@@ -39,19 +39,19 @@ export function findAvailability(input: AvailabilityInput): Availability {
   const { options, providers } = input;
   checkDurations(options);
   const [first, last] = [requireDay(input.start_date), requireDay(input.end_date)];
-  const zone = openZone(input.timezone);
+  const zone = loadZone(input.timezone);
   const busy = busyTimesByProvider(input);
   const calendars = providers.map((provider): Calendar => {
-    return { provider, week: weekOf(provider, options), busy: busy.get(provider.ehr_id) };
+    return { provider, week: chooseWeek(provider, options), busy: busy.get(provider.ehr_id) };
   });
   const availability: FreeRange[] = [];
   const explanations: Explanation[] = [];
   for (let number = first; number <= last; number++) {
-    const day = dayOf(number, zone);
+    const day = describeDay(number, zone);
     for (const calendar of calendars) {
-      const found = findOnDay(input, calendar, day);
-      for (const each of found.free) availability.push(freeRangeOf(input, calendar, day, each));
-      for (const each of found.explained) explanations.push(explanationOf(calendar, day, each));
+      const ranges = findOnDay(input, calendar, day);
+      for (const each of ranges.free) availability.push(describeFreeRange(input, calendar, day, each));
+      for (const each of ranges.explained) explanations.push(explainRange(calendar, day, each));
     }
   }
   return options.explain ? { availability, explanations } : { availability };
@@ -70,19 +70,19 @@ function requireDay(date: string): number {
   return day;
 }
 
-function weekOf(provider: ProviderInput, options: Options): Week | undefined {
+function chooseWeek(provider: ProviderInput, options: Options): Week | undefined {
   if (hasHours(provider.hours)) return parseWeek(provider.hours);
   return options.fallback_hours && parseWeek(options.fallback_hours);
 }
 
-function dayOf(day: number, zone: Zone): Day {
-  const range: Range = [zone.instantOf(day, 0), zone.instantOf(day + 1, 0)];
-  return { day, date: formatDay(day), weekday: weekdayOf(day), range, zone };
+function describeDay(day: number, zone: Zone): Day {
+  const range: Range = [zone.instantAt(day, 0), zone.instantAt(day + 1, 0)];
+  return { day, date: formatDay(day), weekday: toWeekday(day), range, zone };
 }
 
 function findOnDay(input: AvailabilityInput, { week, busy: all_busy }: Calendar, day: Day) {
   const { options } = input;
-  const past = pastOf(input);
+  const past = listPast(input);
   const free: Free[] = [];
   const explained: Explained[] = [];
   if (!week && options.explain) {
@@ -118,8 +118,8 @@ function isFull({ range }: Day, busy: BusyTime[], options: Options): boolean {
 }
 
 /** The current minute counts as past. */
-function pastOf({ not_before }: AvailabilityInput): Range[] {
-  return not_before === undefined ? [] : [[Number.NEGATIVE_INFINITY, Math.ceil(millisecondsOf(not_before) / 60_000)]];
+function listPast({ not_before }: AvailabilityInput): Range[] {
+  return not_before === undefined ? [] : [[Number.NEGATIVE_INFINITY, Math.ceil(toMilliseconds(not_before) / 60_000)]];
 }
 
 function excludeFacility(
@@ -141,7 +141,7 @@ function busyAt(facility: FacilityShifts, busy: BusyTime[], options: Options): B
   return busy.filter(({ facility_id }) => facility_id === null || facility_id === facility.facility_id);
 }
 
-function freeRangeOf(
+function describeFreeRange(
   { facilities }: AvailabilityInput,
   { provider }: Calendar,
   { date, weekday, zone }: Day,
@@ -171,7 +171,7 @@ function durationString(minutes: number): string {
   return [hours > 0 && `${hours}h`, minutes % 60 > 0 && `${minutes % 60}min`].filter(Boolean).join(' ');
 }
 
-function explanationOf({ provider }: Calendar, { date, zone }: Day, { explained, facility }: Explained): Explanation {
+function explainRange({ provider }: Calendar, { date, zone }: Day, { explained, facility }: Explained): Explanation {
   const { range, reason } = explained;
   return {
     provider_id: provider.ehr_id,

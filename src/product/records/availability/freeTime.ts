@@ -40,7 +40,7 @@ function freeGaps(time: WorkingTime, busy: BusyTime[], past: Range[], options: O
   const exact = options.calculation_method === 'equal_slots';
   const taken = busy.map(({ start, free_at }): Range => [start, free_at]);
   const free = subtract(time.working, union(taken));
-  const pieces = piecesOf(free, past, options, exact).map((range) => ({
+  const pieces = divideRanges(free, past, options, exact).map((range) => ({
     range,
     visit_type: options.visit_type,
     visits_left: null,
@@ -48,7 +48,7 @@ function freeGaps(time: WorkingTime, busy: BusyTime[], past: Range[], options: O
   }));
   if (!options.explain) return { pieces, exclusions: [] };
   const rest = time.working.map((range): Exclusion => ['too_short', range]);
-  return { pieces, exclusions: [...exclusionsOf(busy, past), ...rest] };
+  return { pieces, exclusions: [...listExclusions(busy, past), ...rest] };
 }
 
 /**
@@ -57,7 +57,7 @@ function freeGaps(time: WorkingTime, busy: BusyTime[], past: Range[], options: O
  */
 function freeByRule(time: WorkingTime, busy: BusyTime[], past: Range[], options: Options) {
   const pieces: FreePiece[] = [];
-  const exclusions: Exclusion[] = exclusionsOf(busy, past);
+  const exclusions: Exclusion[] = listExclusions(busy, past);
   for (const { rule, range, worked } of time.rules) {
     const { visit_type, visits_max } = rule;
     if (options.visit_type !== 'all' && options.visit_type !== visit_type) {
@@ -75,7 +75,7 @@ function freeByRule(time: WorkingTime, busy: BusyTime[], past: Range[], options:
       continue;
     }
     const taken = busy.map((each): Range => [counted.has(each) ? each.buffer_start : each.start, each.free_at]);
-    for (const piece of piecesOf(subtract(union([worked]), union(taken)), past, options, false)) {
+    for (const piece of divideRanges(subtract(union([worked]), union(taken)), past, options, false)) {
       pieces.push({ range: piece, visit_type, visits_left, visits_max });
     }
   }
@@ -87,13 +87,13 @@ function freeByRule(time: WorkingTime, busy: BusyTime[], past: Range[], options:
  * Divides free ranges, then leaves out the past: divided after that, the pieces of today would start at the present
  * minute and move with it.
  */
-function piecesOf(free: Range[], past: Range[], { max_slot_duration }: Options, exact: boolean): Range[] {
+function divideRanges(free: Range[], past: Range[], { max_slot_duration }: Options, exact: boolean): Range[] {
   if (max_slot_duration === undefined) return subtract(free, past);
   const pieces = cut(free, max_slot_duration, exact);
   return exact ? pieces.filter((piece) => intersect([piece], past).length === 0) : subtract(pieces, past);
 }
 
-function exclusionsOf(busy: BusyTime[], past: Range[]): Exclusion[] {
+function listExclusions(busy: BusyTime[], past: Range[]): Exclusion[] {
   const busy_times = busy.flatMap(({ kind, start, end, buffer_start, free_at }): Exclusion[] => [
     [kind, [start, end]],
     ['buffer', [buffer_start, free_at]],
@@ -105,9 +105,9 @@ function explain(ranges: Range[], exclusions: Exclusion[]): ExplainedRange[] {
   let rest = ranges;
   return reasons.flatMap((reason) => {
     const excluded = union(exclusions.filter(([each]) => each === reason).map(([, range]) => range));
-    const found = intersect(rest, excluded);
+    const matching = intersect(rest, excluded);
     rest = subtract(rest, excluded);
-    return found.map((range): ExplainedRange => ({ range, reason }));
+    return matching.map((range): ExplainedRange => ({ range, reason }));
   });
 }
 
@@ -141,7 +141,7 @@ export function busyTimesByProvider({ appointments, blocks, options }: Availabil
     const { visit_type, facility_ehr_id, provider_ehr_id: primary, secondary_provider_ehr_id: secondary } = appointment;
     const buffer_min = options.visit_type === 'all' || options.visit_type === visit_type ? options.buffer_min : 0;
     const busy = { kind: 'appointment', facility_id: facility_ehr_id, visit_type } as const;
-    const minutes = minutesOf(appointment, buffer_min);
+    const minutes = toMinutes(appointment, buffer_min);
     const counted = options.provider_type === 'secondary' ? secondary : primary;
     for (const provider_id of new Set([primary, secondary])) {
       add(provider_id, { ...busy, ...minutes, counted: provider_id === counted });
@@ -150,7 +150,7 @@ export function busyTimesByProvider({ appointments, blocks, options }: Availabil
   for (const block of blocks) {
     const { provider_ehr_id, facility_ehr_id } = block;
     const busy = { kind: 'block', facility_id: facility_ehr_id, visit_type: null, counted: false } as const;
-    add(provider_ehr_id, { ...busy, ...minutesOf(block, 0) });
+    add(provider_ehr_id, { ...busy, ...toMinutes(block, 0) });
   }
   return new Map([...lists].map(([provider_id, list]) => [provider_id, sort(list)]));
 }
@@ -164,19 +164,19 @@ export function busyTimesIn({ sorted, longest_min }: BusyTimes, [from, to]: Rang
     if ((sorted[middle]?.start ?? 0) < from - longest_min) low = middle + 1;
     else high = middle;
   }
-  const found: BusyTime[] = [];
+  const overlapping: BusyTime[] = [];
   for (let index = low; index < sorted.length; index++) {
     const busy = sorted[index];
     if (!busy || busy.start >= to) break;
-    if (busy.free_at > from || busy.start >= from) found.push(busy);
+    if (busy.free_at > from || busy.start >= from) overlapping.push(busy);
   }
-  return found;
+  return overlapping;
 }
 
 /** An appointment of no length takes no time, but it counts, and it has a buffer. */
-function minutesOf({ starts_at, minutes }: { starts_at: Instant; minutes: number }, buffer_min: number) {
+function toMinutes({ starts_at, minutes }: { starts_at: Instant; minutes: number }, buffer_min: number) {
   if (!Number.isFinite(minutes)) throw new RangeError(`Not a number of minutes: ${minutes}`);
-  const starts_min = millisecondsOf(starts_at) / 60_000;
+  const starts_min = toMilliseconds(starts_at) / 60_000;
   const ends_min = starts_min + Math.max(0, minutes);
   const start = Math.floor(starts_min);
   const end = minutes > 0 ? Math.ceil(ends_min) : start;
@@ -185,7 +185,7 @@ function minutesOf({ starts_at, minutes }: { starts_at: Instant; minutes: number
 }
 
 /** Throws if the time cannot be parsed: without its appointment, the range would be offered twice. */
-export function millisecondsOf(at: Instant): number {
+export function toMilliseconds(at: Instant): number {
   const ms = typeof at === 'number' ? at : /(?:Z|[+-]\d\d:?\d\d)$/.test(at) ? Date.parse(at) : Number.NaN;
   if (!Number.isFinite(ms)) throw new RangeError(`Not an instant: ${at}`);
   return ms;

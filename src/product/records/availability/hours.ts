@@ -1,4 +1,4 @@
-import { day_min, monthOf, parseDay, weekdayOf, weekOf } from '../../../platform/time/days.ts';
+import { day_min, parseDay, toMonth, toWeek, toWeekday } from '../../../platform/time/days.ts';
 import type { Zone } from '../../../platform/time/zones.ts';
 import { type Hours, type HoursShift, type Range, type Reason, union } from './types.ts';
 
@@ -64,8 +64,8 @@ function parseShift(shift: HoursShift, weekday: number): Shift {
 
 /** Whole minutes between the two times, rounded inward. An end at 23:59:59 is the end of the day. */
 function parseTimes(start: string, end: string): { start: number; end: number; ordered: boolean } | undefined {
-  const from = secondsOf(start);
-  const to = secondsOf(end);
+  const from = parseSeconds(start);
+  const to = parseSeconds(end);
   if (from === undefined || to === undefined) return undefined;
   const end_min = to === last_second ? day_min : Math.floor(to / 60);
   return { start: Math.ceil(from / 60), end: end_min, ordered: from < to };
@@ -74,7 +74,7 @@ function parseTimes(start: string, end: string): { start: number; end: number; o
 const last_second = day_min * 60 - 1;
 
 /** `THH:MM:SS`, `HH:MM:SS` or `HH:MM`, from 00:00:00 to 24:00:00. */
-function secondsOf(time: string): number | undefined {
+function parseSeconds(time: string): number | undefined {
   const [, hours, minutes, seconds = '00'] = /^T?(\d\d):([0-5]\d)(?::([0-5]\d))?$/.exec(time) ?? [];
   const total = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
   return total <= day_min * 60 ? total : undefined;
@@ -105,13 +105,13 @@ function parseRecurrence(
     case 'day':
       return (day) => within(day) && (day - first) % every === 0;
     case 'week':
-      return (day) => within(day) && (weekOf(day) - weekOf(first)) % every === 0;
+      return (day) => within(day) && (toWeek(day) - toWeek(first)) % every === 0;
     case 'month':
     case 'year': {
       const months = unit === 'year' ? 12 * every : every;
-      const anchor = monthOf(first + ((weekday - weekdayOf(first) + 7) % 7));
+      const anchor = toMonth(first + ((weekday - toWeekday(first) + 7) % 7));
       return (day) => {
-        const { month, nth } = monthOf(day);
+        const { month, nth } = toMonth(day);
         return within(day) && nth === anchor.nth && (month - anchor.month) % months === 0;
       };
     }
@@ -146,16 +146,16 @@ export function workingTimeOn(
   options: { with_rules: boolean },
 ): WorkingTime {
   const time: WorkingTime = { working: [], rules: [], off: [], invalid: [] };
-  const rangeOf = (start: number, end: number): Range => [zone.instantOf(day, start), zone.instantOf(day, end)];
+  const toRange = (start: number, end: number): Range => [zone.instantAt(day, start), zone.instantAt(day, end)];
   for (const shift of facility.shifts) {
-    const range = rangeOf(shift.start, shift.end);
+    const range = toRange(shift.start, shift.end);
     const reason = offReason(shift, day);
     if (shift.fault === 'times') time.invalid.push(range);
     else if (reason) time.off.push([reason, range]);
     else {
       time.working.push(range);
       for (const rule of options.with_rules ? shift.rules : []) {
-        const [start, end] = rangeOf(rule.start, rule.end);
+        const [start, end] = toRange(rule.start, rule.end);
         time.rules.push({ rule, range: [start, end], worked: [Math.max(range[0], start), Math.min(range[1], end)] });
       }
     }

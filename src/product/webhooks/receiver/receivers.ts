@@ -1,6 +1,6 @@
 import { apiError } from '../../../catalog/errors.ts';
 import { newId, newToken } from '../../../catalog/ids.ts';
-import { patientsOf } from '../../../model/events.ts';
+import { collectMrns } from '../../../model/events.ts';
 import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../../platform/security/addresses.ts';
 import { hashToken, type Verdict } from '../../../platform/security/signatures.ts';
@@ -132,7 +132,7 @@ export async function readRequest(db: Database, client_id: string, id: string): 
 export function patientsInBody(body: string): string[] {
   try {
     const parsed: unknown = JSON.parse(body);
-    return typeof parsed === 'object' && parsed !== null && 'data' in parsed ? patientsOf(parsed.data) : [];
+    return typeof parsed === 'object' && parsed !== null && 'data' in parsed ? collectMrns(parsed.data) : [];
   } catch {
     return [];
   }
@@ -155,7 +155,7 @@ export const receiver_path = '/receiver/';
  * Creates the client's receiver and registers it as a webhook endpoint for all event types. An existing receiver is
  * enabled again, at the current address of the service. Also returns the audit detail of the change.
  */
-export async function openReceiver(
+export async function createReceiver(
   ctx: Pick<Context, 'config' | 'vault'>,
   tx: Tx,
   client_id: string,
@@ -163,7 +163,7 @@ export async function openReceiver(
   await lockReceiver(tx, client_id);
   const existing = await findReceiver(tx);
   const before = existing && (await findEndpoint(tx, existing.endpoint_id));
-  const key = existing ? keyOf(existing.url) : newToken('receiver');
+  const key = existing ? readKey(existing.url) : newToken('receiver');
   const url = `${ctx.config.base_url}${receiver_path}${key}`;
   if (existing && existing.url !== url) await moveEndpoint(tx, existing.endpoint_id, url);
   const { id: endpoint_id, after } = await addEndpoint(ctx, tx, client_id, { url });
@@ -179,6 +179,6 @@ export function receiverRefusal({ config }: Pick<Context, 'config'>): string | n
   return 'refused' in checked ? `The address of this service (BASE_URL) ${checked.refused}` : null;
 }
 
-function keyOf(url: string): string {
+function readKey(url: string): string {
   return url.slice(url.lastIndexOf('/') + 1);
 }

@@ -92,9 +92,9 @@ export async function receive(
       ...{ client_id, method, body: text, body_bytes: body.length, ...settings },
       headers: storableHeaders(headers),
       verdict: verifyWebhook(headers, body, { secrets, now_s: Date.now() / 1000 }),
-      event_id: headerOf(headers, 'webhook-id'),
-      event_type: typeOf(text),
-      attempt: headerOf(headers, 'webhook-attempt'),
+      event_id: readHeader(headers, 'webhook-id'),
+      event_type: readEventType(text),
+      attempt: readHeader(headers, 'webhook-attempt'),
     });
     return settings;
   });
@@ -113,7 +113,7 @@ function storableHeaders(headers: IncomingHttpHeaders): Record<string, string> {
 
 const shown_max = 200;
 
-function headerOf(headers: IncomingHttpHeaders, name: string): string | null {
+function readHeader(headers: IncomingHttpHeaders, name: string): string | null {
   const value = headers[name];
   return value === undefined ? null : storable(String(value)).slice(0, shown_max);
 }
@@ -122,7 +122,7 @@ function headerOf(headers: IncomingHttpHeaders, name: string): string | null {
 const body_limits = { depth_max: 32, values_max: 200_000 };
 
 /** Null if the body is not an event. */
-function typeOf(text: string): string | null {
+function readEventType(text: string): string | null {
   try {
     const body = parseJson(Buffer.from(text), body_limits);
     const type = typeof body === 'object' && body !== null && 'type' in body ? body.type : undefined;

@@ -119,7 +119,7 @@ function created(id: string, input: AppointmentInput, booked: Record<string, unk
 }
 
 type Status = 'active' | 'inactive';
-type Found = {
+type References = {
   provider: { name: string; status: Status } | null;
   secondary_status: Status | null;
   location_status: Status | null;
@@ -135,7 +135,7 @@ async function checkReferences({ ctx, account, body }: { ctx: Context; account: 
     const rule = 'secondary_provider must be another provider than provider';
     throw apiError('invalid_field', { rule }, { field: 'secondary_provider' });
   }
-  const [found] = await ctx.db.read<Found>(
+  const [references] = await ctx.db.read<References>(
     client_id,
     (sql) => sql`SELECT
       (SELECT json_build_object('name', doc ->> 'name', 'status', doc ->> 'status') FROM providers
@@ -150,35 +150,35 @@ async function checkReferences({ ctx, account, body }: { ctx: Context; account: 
       ${patientIdByMrn(sql, account, body.mrn)} AS patient_id
       FROM organizations WHERE id = ${organization_id}`,
   );
-  if (!found) throw new Error('The organization no longer exists.');
-  const starts_at = appointmentTime(body, found.timezone);
+  if (!references) throw new Error('The organization no longer exists.');
+  const starts_at = appointmentTime(body, references.timezone);
   const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
-  if (found.location_status === null) {
+  if (references.location_status === null) {
     throw await unknown('locations', apiError('location_not_found', { id: body.location }, { field: 'location' }));
   }
-  if (found.location_status === 'inactive') {
+  if (references.location_status === 'inactive') {
     throw apiError('location_inactive', { id: body.location }, { field: 'location' });
   }
-  if (found.provider === null) {
+  if (references.provider === null) {
     throw await unknown('providers', apiError('provider_not_found', { id: body.provider }, { field: 'provider' }));
   }
-  if (found.provider.status === 'inactive') {
+  if (references.provider.status === 'inactive') {
     throw apiError('provider_inactive', { id: body.provider }, { field: 'provider' });
   }
   if (body.secondary_provider !== undefined) {
     const [id, field] = [body.secondary_provider, 'secondary_provider'];
-    if (found.secondary_status === null)
+    if (references.secondary_status === null)
       throw await unknown('providers', apiError('provider_not_found', { id }, { field }));
-    if (found.secondary_status === 'inactive') throw apiError('provider_inactive', { id }, { field });
+    if (references.secondary_status === 'inactive') throw apiError('provider_inactive', { id }, { field });
   }
   const lookups: Lookups = {
-    provider_name: found.provider.name,
-    timezone: found.timezone,
+    provider_name: references.provider.name,
+    timezone: references.timezone,
     starts_at,
-    visit_type_minutes: found.visit_type_minutes,
-    default_minutes: found.default_minutes ?? standard_minutes,
+    visit_type_minutes: references.visit_type_minutes,
+    default_minutes: references.default_minutes ?? standard_minutes,
   };
-  return { lane: patientLane(body.mrn, found.patient_id), lookups };
+  return { lane: patientLane(body.mrn, references.patient_id), lookups };
 }
 
 /**

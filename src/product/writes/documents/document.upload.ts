@@ -88,7 +88,7 @@ async function checkReferences({ ctx, account, body, file }: Request) {
     throw apiError('invalid_field', { rule }, { field: 'folder_name' });
   }
   const { client_id, organization_id } = account;
-  const [found] = await ctx.db.read<{ staff: boolean; patient_id: string | null; bytes_max: number | null }>(
+  const [references] = await ctx.db.read<{ staff: boolean; patient_id: string | null; bytes_max: number | null }>(
     client_id,
     (sql) => sql`SELECT
       EXISTS (SELECT FROM staff WHERE organization_id = ${organization_id}
@@ -96,13 +96,13 @@ async function checkReferences({ ctx, account, body, file }: Request) {
       (SELECT document_bytes_max FROM accounts WHERE id = ${account.id}) AS bytes_max,
       ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
   );
-  const bytes_max = found?.bytes_max ?? null;
+  const bytes_max = references?.bytes_max ?? null;
   if (bytes_max !== null && file.length > bytes_max) {
     throw apiError('document_over_emr_limit', { limit: sizeText(bytes_max) }, { field: 'document' });
   }
-  if (body.emr_assigned_to_id !== undefined && !found?.staff) {
+  if (body.emr_assigned_to_id !== undefined && !references?.staff) {
     const unknown = apiError('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
     throw await referenceError(ctx.db, account, ['staff'], unknown);
   }
-  return { lane: patientLane(body.patient_mrn, found?.patient_id ?? null), lookups: { document_type } };
+  return { lane: patientLane(body.patient_mrn, references?.patient_id ?? null), lookups: { document_type } };
 }

@@ -3,7 +3,7 @@ import { newId, parseId } from '../../../catalog/ids.ts';
 import type { Subscriber } from '../../../emr/operations/insurance.ts';
 import type { Operations } from '../../../emr/operations/operations.ts';
 import type { EventData, EventOf } from '../../../model/events.ts';
-import { needleOf } from '../../../model/fold.ts';
+import { toNeedle } from '../../../model/fold.ts';
 import {
   type InsuranceChanges,
   type InsuranceRequest,
@@ -18,7 +18,7 @@ import { storeChart } from '../../records/patients.ts';
 import { referenceError } from '../../records/readRecords.ts';
 import { auditTrail, savedFields, type WriteResult, type WriteRun } from '../defineWrite.ts';
 import { patientIdByMrn } from '../patients/patientLane.ts';
-import { rejectFutureBirth, todayOf } from '../patients/patientReferences.ts';
+import { rejectFutureBirth, selectToday } from '../patients/patientReferences.ts';
 
 type Request = InsuranceRequest | InsuranceChanges;
 
@@ -32,10 +32,10 @@ export type InsuranceLookups = {
 };
 
 type Company = { ehr_id: string; name: string; carrier_id: string | null };
-type Found = { company: Company | null; patient_id: string | null; today: string };
+type References = { company: Company | null; patient_id: string | null; today: string };
 
 /** The active insurance company, by id if one was sent, otherwise by name; and our id of the patient, if it is synced. */
-export async function findCompany(ctx: Context, account: Account, body: Request): Promise<Found> {
+export async function findCompany(ctx: Context, account: Account, body: Request): Promise<References> {
   const { insurance_provider_id: id, insurance_name: name, insurance_payer_id: payer } = body;
   if (payer !== undefined && !name) {
     throw apiError(
@@ -44,18 +44,18 @@ export async function findCompany(ctx: Context, account: Account, body: Request)
       { field: 'insurance_payer_id' },
     );
   }
-  const [row] = await ctx.db.read<Found>(
+  const [row] = await ctx.db.read<References>(
     account.client_id,
     (sql) => sql`SELECT
       (SELECT json_build_object('ehr_id', ehr_id, 'name', doc ->> 'name', 'carrier_id', carrier_id)
          FROM insurance_providers WHERE client_id = ${account.client_id} AND organization_id = ${account.organization_id}
           AND status = 'active' AND ${
             id === undefined
-              ? sql`name_folded = ${needleOf(name)} AND (${payer ?? null}::text IS NULL OR payer_id = ${payer ?? null})`
+              ? sql`name_folded = ${toNeedle(name)} AND (${payer ?? null}::text IS NULL OR payer_id = ${payer ?? null})`
               : sql`id = ${parseId(id) ?? null}`
           } ORDER BY id LIMIT 1) AS company,
       ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id,
-      ${todayOf(sql, account.organization_id)} AS today`,
+      ${selectToday(sql, account.organization_id)} AS today`,
   );
   if (!row) throw new Error('A query without FROM returned no row.');
   const { company } = row;
@@ -126,8 +126,8 @@ const sexes = { male: 'male', female: 'female', unknown: 'unknown', M: 'male', F
 function readRelationship(sent: string): SubscriberRelationship {
   const value = sent.toLowerCase();
   const pairs = Object.entries(subscriber_relationships) as [SubscriberRelationship, string][];
-  const found = pairs.find(([code, name]) => code === value || name === value);
-  if (found) return found[0];
+  const pair = pairs.find(([code, name]) => code === value || name === value);
+  if (pair) return pair[0];
   const rule = `relationship_to_subscriber must be one of: ${pairs.flat().join(', ')}`;
   throw apiError('invalid_field', { rule }, { field: 'relationship_to_subscriber' });
 }

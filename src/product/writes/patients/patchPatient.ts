@@ -7,7 +7,7 @@ import type { Context } from '../../context.ts';
 import { enqueueAgain } from '../../jobs/enqueue.ts';
 import { updateOperation } from '../../jobs/jobs.ts';
 import { lockPatient, type PatientRow, savePatient } from '../../records/patients.ts';
-import { newJob, rejectFields, requireOffered, sentFields } from '../requestWrite.ts';
+import { newJob, rejectFields, requireSupported, sentFields } from '../requestWrite.ts';
 import { createPatient } from './patient.create.ts';
 import { updatePatient } from './patient.update.ts';
 import { amendRequest, checkPatient, type PatientInput, toDemographics, toPatientRecord } from './patientInput.ts';
@@ -49,7 +49,7 @@ export async function patchPatient(
   if (fixed) throw apiError('fixed_field', { field: fixed }, { field: fixed });
   const stored = { stored_by: 'updatePatient', restricted_fields: restricted_on_active } as const;
   rejectFields(ctx, account, stored, Object.keys(changes));
-  requireOffered(ctx, account, updatePatient);
+  requireSupported(ctx, account, updatePatient);
   const change = await toPatientChange(tx, account, changes, named);
   const job_id = await queueUpdate(ctx, tx, account, { patient, change });
   return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn };

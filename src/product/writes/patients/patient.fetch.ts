@@ -60,8 +60,8 @@ export const fetchPatients = defineWrite({
     const fields: readonly (keyof PatientSearch)[] = criteria[input.search_by];
     const search: PatientSearch = Object.fromEntries(fields.map((field) => [field, input[field]]));
     // Again, whatever the connector does: of a single match, the chart is shown as that of the person searched for.
-    const found = (await emr.searchPatients(search)).filter((patient) => hasSearchedName(patient, search));
-    if (found.length > patients_max) {
+    const matches = (await emr.searchPatients(search)).filter((patient) => hasSearchedName(patient, search));
+    if (matches.length > patients_max) {
       const message = `More than ${patients_max} patients match. Narrow the search.`;
       throw new EmrFailure('refused', message, { code: 'too_many_matches' });
     }
@@ -69,10 +69,10 @@ export const fetchPatients = defineWrite({
     const ids = await patientIds(
       db,
       scope,
-      found.map(({ ehr_id }) => ehr_id),
+      matches.map(({ ehr_id }) => ehr_id),
     );
     const patients: Record<string, unknown>[] = [];
-    for (const patient of found) {
+    for (const patient of matches) {
       const chart = await readChart(emr, patient, with_insurances, emr_user.timezone);
       patients.push({ id: ids.get(patient.ehr_id) ?? null, ...chart });
     }

@@ -26,13 +26,13 @@ export const updatePatient = defineWriteHandler<PatientUpdateInput, 'updatePatie
   plural_label: 'Patient updates',
   needs: ['updatePatient'],
   run: async ({ input, emr, steps, ourIds }) => {
-    for (const [name, send] of stepsOf(input)) {
+    for (const [name, send] of planSteps(input)) {
       if (!steps.outcomes.has(name)) await send({ emr, steps });
     }
     return { event: updated(input, await withOurIds(savedFields(steps.outcomes.values()), ourIds)) };
   },
   onFailure: ({ input, outcomes, failure }) => {
-    if (stepsOf(input).every(([name]) => outcomes.has(name))) {
+    if (planSteps(input).every(([name]) => outcomes.has(name))) {
       const fields = savedFields(outcomes.values()).filter(({ property }) => !doctor_ids.has(property));
       return { state: 'succeeded', event: updated(input, fields) };
     }
@@ -55,7 +55,7 @@ type Run = { emr: Emr; steps: Steps };
 type Step = [name: string, send: (run: Run) => Promise<unknown>];
 
 /** The EMR writes that make up the update, in order. */
-function stepsOf(update: PatientUpdateInput): Step[] {
+function planSteps(update: PatientUpdateInput): Step[] {
   const { ehr_id: patient_ehr_id, demographics, save_previous_address, coverages, payer, pharmacy_ehr_id } = update;
   const list: Step[] = [];
   if (Object.keys(demographics).length > 0) {

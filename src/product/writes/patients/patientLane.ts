@@ -76,20 +76,20 @@ type Transition = { status: PatientStatus; open_updates: number };
  * queued again, or undefined if the present status does not allow it.
  */
 export function patientRerun<Input>(
-  patientOf: (job: RerunJob<Input>) => string,
+  readPatientId: (job: RerunJob<Input>) => string,
   transition: (row: PatientRow) => Transition | undefined,
 ): RerunRules<Input> {
   return {
     blocker: async (tx, job) => {
-      const row = await readPatient(tx, job.organization_id, patientOf(job));
+      const row = await readPatient(tx, job.organization_id, readPatientId(job));
       if (!row) return 'The patient no longer exists.';
       return transition(row) ? undefined : 'The patient has changed since. Send a new request.';
     },
     lock: async (tx, job) => {
-      await lockPatient(tx, job.organization_id, patientOf(job));
+      await lockPatient(tx, job.organization_id, readPatientId(job));
     },
     prepare: async (tx, job) => {
-      const row = await readPatient(tx, job.organization_id, patientOf(job));
+      const row = await readPatient(tx, job.organization_id, readPatientId(job));
       const next = row && transition(row);
       if (!row || !next) throw apiError('job_not_repeatable', { reason: 'The patient was changed at the same time.' });
       await savePatient(tx, job, row, next);

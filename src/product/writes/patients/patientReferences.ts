@@ -5,7 +5,7 @@ import type { KindName } from '../../../model/records/kinds.ts';
 import type { PatientChanges } from '../../../model/requests/patients.ts';
 import type { Fragment, Query } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
-import { openAccount } from '../../accounts/openAccount.ts';
+import { connectAccount } from '../../accounts/connectAccount.ts';
 import type { Context } from '../../context.ts';
 import { errorUnlessPending, pendingKinds } from '../../records/readRecords.ts';
 
@@ -50,11 +50,11 @@ export function selectReferences(sql: Query, organization_id: string, body: Pati
     coalesce((SELECT code_lists -> 'required_patient_fields' FROM organizations
       WHERE id = ${organization_id}), '[]') AS required,
     ${pendingKinds(sql, organization_id, referenced)} AS pending,
-    ${todayOf(sql, organization_id)} AS today`;
+    ${selectToday(sql, organization_id)} AS today`;
 }
 
 /** A subquery for the current date in the time zone of the EMR instance. */
-export function todayOf(sql: Query, organization_id: string): Fragment {
+export function selectToday(sql: Query, organization_id: string): Fragment {
   return sql`(SELECT to_char(now() AT TIME ZONE timezone, 'YYYY-MM-DD') FROM organizations WHERE id = ${organization_id})`;
 }
 
@@ -124,11 +124,11 @@ export async function findNamedDoctors(ctx: Context, account: Account, changes: 
   if (sent.length === 0) return {};
   try {
     const who = { client_id: account.client_id, account_id: account.id };
-    const { operations } = await openAccount(ctx, who, AbortSignal.timeout(lookup_ms));
+    const { operations } = await connectAccount(ctx, who, AbortSignal.timeout(lookup_ms));
     const named: NamedDoctors = {};
     for (const { role, ...name } of sent) {
-      const found = await operations.findReferringProviders?.(name);
-      if (found) named[role] = found.filter(({ status }) => status === 'active').map(({ ehr_id }) => ehr_id);
+      const doctors = await operations.findReferringProviders?.(name);
+      if (doctors) named[role] = doctors.filter(({ status }) => status === 'active').map(({ ehr_id }) => ehr_id);
     }
     return named;
   } catch (error) {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { newId } from '../../../catalog/ids.ts';
 import type { Payer } from '../../../emr/operations/guarantors.ts';
 import type { Coverage, Demographics } from '../../../emr/operations/patients.ts';
-import { needleOf } from '../../../model/fold.ts';
+import { toNeedle } from '../../../model/fold.ts';
 import type { Patient } from '../../../model/records/patients.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Context } from '../../context.ts';
@@ -102,8 +102,8 @@ async function changedCoverages(
 
 async function findCompanyRecord(tx: Tx, organization_id: string, company: Coverage['company']) {
   if ('ehr_id' in company) return { company_ehr_id: company.ehr_id, company_name: '' };
-  const [known] = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM insurance_providers
-    WHERE organization_id = ${organization_id} AND name_folded = ${needleOf(company.name)} AND status = 'active'
+  const [record] = await tx<{ ehr_id: string }[]>`SELECT ehr_id FROM insurance_providers
+    WHERE organization_id = ${organization_id} AND name_folded = ${toNeedle(company.name)} AND status = 'active'
     ORDER BY id LIMIT 1`;
-  return { company_ehr_id: known?.ehr_id ?? null, company_name: company.name };
+  return { company_ehr_id: record?.ehr_id ?? null, company_name: company.name };
 }

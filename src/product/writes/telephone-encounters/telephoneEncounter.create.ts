@@ -120,8 +120,8 @@ async function addPharmacy(
   pharmacy_ehr_id: string,
 ): Promise<void> {
   if (!listPatientPharmacies || !addPatientPharmacy) return;
-  const known = await listPatientPharmacies(patient_ehr_id);
-  if (known.some(({ ehr_id }) => ehr_id === pharmacy_ehr_id)) return;
+  const pharmacies = await listPatientPharmacies(patient_ehr_id);
+  if (pharmacies.some(({ ehr_id }) => ehr_id === pharmacy_ehr_id)) return;
   await run.write(steps.pharmacy, addPatientPharmacy, { patient_ehr_id, pharmacy_ehr_id });
 }
 
@@ -146,7 +146,7 @@ function encounterFields(id: string, body: TelephoneEncounterRequest, encounter:
   };
 }
 
-type Found = {
+type LookedUp = {
   provider: boolean;
   staff: boolean;
   location: boolean;
@@ -176,28 +176,28 @@ type Request = { ctx: Context; account: Account; body: TelephoneEncounterRequest
 /** One query; its results are checked in the order in which errors are reported. */
 async function checkReferences({ ctx, account, body }: Request) {
   const { client_id, organization_id } = account;
-  const [found] = await ctx.db.read<Found>(
+  const [looked_up] = await ctx.db.read<LookedUp>(
     client_id,
     (sql) => sql`SELECT found.* FROM (
       SELECT ${client_id}::uuid AS client_id, ${organization_id}::uuid AS organization_id, ${sql.json(body)}::text::json AS input
     ) AS sent CROSS JOIN LATERAL (${references(sql)}) AS found`,
   );
   const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
-  if (!found?.provider) {
+  if (!looked_up?.provider) {
     const error = apiError('provider_not_found', { id: body.provider_id }, { field: 'provider_id' });
     throw await unknown('providers', error);
   }
-  if (!found.staff) {
+  if (!looked_up.staff) {
     const error = apiError('staff_not_found', { id: body.assigned_to_id }, { field: 'assigned_to_id' });
     throw await unknown('staff', error);
   }
-  if (!found.location) {
+  if (!looked_up.location) {
     const error = apiError('location_not_found', { id: body.location_id }, { field: 'location_id' });
     throw await unknown('locations', error);
   }
-  if (!found.pharmacy) {
+  if (!looked_up.pharmacy) {
     const error = apiError('pharmacy_not_found', { id: body.pharmacy_ehr_id ?? '' }, { field: 'pharmacy_ehr_id' });
     throw await unknown('pharmacies', error);
   }
-  return { lane: patientLane(body.patient_mrn, found.patient_id), lookups: {} };
+  return { lane: patientLane(body.patient_mrn, looked_up.patient_id), lookups: {} };
 }

@@ -6,7 +6,7 @@ import { connection_report, report_findings, report_outcome } from '../../../mod
 import { immediately, nullable, success } from '../../../model/fields.ts';
 import { listLinkedAccounts, rotateToken } from '../../../product/accounts/accessTokens.ts';
 import { readAccountReport } from '../../../product/link/connectionReports.ts';
-import { revokeAccount } from '../../../product/link/revokeAccount.ts';
+import { unlinkAccount } from '../../../product/link/unlinkAccount.ts';
 
 export const accountsList = endpoint({
   id: 'accounts.list',
@@ -68,9 +68,9 @@ export const accountConnectionReport = endpoint({
     ),
   }),
   handle: async ({ ctx, account }) => {
-    const found = await readAccountReport(ctx.db, account);
-    const { error_code = null, error_message = null, findings = [] } = found ?? {};
-    return { success: true, data: found ? { ...found.report, error_code, error_message, findings } : null };
+    const stored = await readAccountReport(ctx.db, account);
+    const { error_code = null, error_message = null, findings = [] } = stored ?? {};
+    return { success: true, data: stored ? { ...stored.report, error_code, error_message, findings } : null };
   },
 });
 
@@ -131,7 +131,7 @@ export const accountDelete = endpoint({
   handle: async ({ ctx, account, inTransaction, auditSubject }) => {
     auditSubject({ subject: account.id });
     const response = await inTransaction(async (tx) => {
-      const unfinished_jobs = await revokeAccount(ctx, tx, account.id);
+      const unfinished_jobs = await unlinkAccount(ctx, tx, account.id);
       const { reference_id } = account;
       return { success: true, message: 'Account unlinked.', access_token_reference_id: reference_id, unfinished_jobs };
     });

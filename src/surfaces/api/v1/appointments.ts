@@ -57,15 +57,15 @@ export const appointmentsGet = endpoint({
   found_in: { id: 'sandbox#/appointment_id' },
   handle: async ({ ctx, account, params, auditPatients }) => {
     const id = parseId(params.id);
-    const found = id && (await readAppointment(ctx.db, account, id));
-    const pending = id && !found ? await readPendingAppointment(ctx, account, id) : undefined;
+    const appointment = id && (await readAppointment(ctx.db, account, id));
+    const pending = id && !appointment ? await readPendingAppointment(ctx, account, id) : undefined;
     if (pending) {
       auditPatients([pending.patient_mrn]);
       return { success: true, appointment: pending };
     }
-    if (!found) throw apiError('record_not_found', { noun: 'Appointment', id: params.id }, { field: 'id' });
-    auditPatients(found.mrns);
-    return new JsonText(found.body);
+    if (!appointment) throw apiError('record_not_found', { noun: 'Appointment', id: params.id }, { field: 'id' });
+    auditPatients(appointment.mrns);
+    return new JsonText(appointment.body);
   },
 });
 

@@ -45,11 +45,11 @@ export const jobsList = endpoint({
       ...{ state: status, type, from: created_after, to: created_before, before, page_size },
       account_id: account?.id,
     });
-    return { success: true, jobs: rows.map(summaryOf), next };
+    return { success: true, jobs: rows.map(toSummary), next };
   },
 });
 
-function summaryOf({ state, parked, account, ...job }: ListedJob): JobSummary {
+function toSummary({ state, parked, account, ...job }: ListedJob): JobSummary {
   const { reference_id: access_token_reference_id, user_id, org_id } = account;
   const { job_id, type, attempts, created_at, started_at, finished_at, error_code, run_again_of } = job;
   return {
@@ -144,7 +144,7 @@ export const requestsList = endpoint({
     next,
   }),
   handle: async ({ ctx, client, account, query: { request_id, ...search } }) => {
-    const found = await listRequests(ctx, {
+    const page = await listRequests(ctx, {
       ...search,
       id: request_id,
       account_id: account?.id,
@@ -152,13 +152,13 @@ export const requestsList = endpoint({
     });
     return {
       success: true,
-      requests: found.rows.map(({ id, at, endpoint, method, status, duration_ms, code, account }) => ({
+      requests: page.rows.map(({ id, at, endpoint, method, status, duration_ms, code, account }) => ({
         request_id: id,
         ...{ at, endpoint, method, status, duration_ms },
         error_code: code,
         access_token_reference_id: account,
       })),
-      next: found.next,
+      next: page.next,
     };
   },
 });

@@ -5,7 +5,7 @@ import { endpoint, JsonText } from '../../../http/endpoint.ts';
 import { acceptOnce } from '../../../http/idempotency.ts';
 import { success, sync_state, text } from '../../../model/fields.ts';
 import { ProviderSettingsRequest, Settings } from '../../../model/settings.ts';
-import { capabilitiesOf } from '../../../product/accounts/openAccount.ts';
+import { listCapabilities } from '../../../product/accounts/connectAccount.ts';
 import { updateProviderSettings } from '../../../product/records/providers.ts';
 import { referenceError } from '../../../product/records/readRecords.ts';
 import { parseStatus, readSettings, setLocationStatus } from '../../../product/records/settings.ts';
@@ -121,7 +121,7 @@ export const settingsGet = endpoint({
   description: 'Time zone, visit types and statuses, languages, required patient fields and supported operations.',
   response: Type.Object({ success, data: Settings, sync: sync_state }),
   handle: async ({ ctx, account }) =>
-    new JsonText(await readSettings(ctx.db, { ...account, capabilities: capabilitiesOf(ctx, account) })),
+    new JsonText(await readSettings(ctx.db, { ...account, capabilities: listCapabilities(ctx, account) })),
 });
 
 export const syncCreate = endpoint({

@@ -99,7 +99,7 @@ export const webhookEventsStream: Endpoint = endpoint({
 
 function readTypes(list: string): EventTypeName[] {
   return list.split(',').map((each) => {
-    const type = event_types.find((known) => known === each.trim());
+    const type = event_types.find((candidate) => candidate === each.trim());
     if (!type)
       throw apiError(
         'invalid_field',

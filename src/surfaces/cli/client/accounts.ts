@@ -3,7 +3,7 @@ import type { LinkTokenCreate } from '../../../../sdk/src/generated/types.gen.ts
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { hostedLink } from '../../../product/link/linkTokens.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
-import { CommandFailure, printJson, printLine, printProgress, printTable, timeOf } from '../output.ts';
+import { CommandFailure, formatTime, printJson, printLine, printProgress, printTable } from '../output.ts';
 import { openInBrowser } from './open.ts';
 import { type Credentials, readSandbox, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
@@ -25,7 +25,7 @@ export function addAccounts(program: Command, env: Environment): void {
         ['account', 'user', 'org', 'EMR', 'status', 'last sync', 'waiting jobs'],
         accounts.map((account) => [
           ...[account.access_token_reference_id, account.user_id, account.org_id, account.emr_name, account.status],
-          account.last_sync ? `${account.last_sync.status} ${timeOf(account.last_sync.at)}` : '–',
+          account.last_sync ? `${account.last_sync.status} ${formatTime(account.last_sync.at)}` : '–',
           String(account.waiting_jobs),
         ]),
       );

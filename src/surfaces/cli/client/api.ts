@@ -40,9 +40,9 @@ Examples:
 `;
 
 async function readBody(data: string): Promise<object> {
-  const given = data.startsWith('@') ? await readData(data.slice(1)) : data;
+  const text = data.startsWith('@') ? await readData(data.slice(1)) : data;
   try {
-    const body: unknown = JSON.parse(given);
+    const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null) return body;
   } catch {
     // The parser's error would quote the body.

@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import type { StoredEvent } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { type EventType, event_types } from '../../../model/events.ts';
-import { CommandFailure, printJson, printLine, printTable, readCount, timeOf } from '../output.ts';
-import { firstOf } from './jobs.ts';
+import { CommandFailure, formatTime, printJson, printLine, printTable, readCount } from '../output.ts';
+import { takeFirst } from './jobs.ts';
 import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 const delivery_statuses = ['success', 'failed', 'pending'] as const;
@@ -46,14 +46,14 @@ async function list(service: Service, { json, type, job, delivery, limit }: List
     ...(job !== undefined && { job_id: job }),
     ...(delivery !== undefined && { delivery_status: delivery }),
   };
-  const events = await firstOf(service.account().webhookEvents.list(query), limit);
+  const events = await takeFirst(service.account().webhookEvents.list(query), limit);
   if (json) printJson({ events });
   else if (events.length === 0) printLine('No events.');
   else {
     printTable(
       ['event', 'type', 'job', 'created', 'delivery'],
       events.map((event) => [
-        ...[event.id, event.type, event.job_id ?? '–', timeOf(event.created_at), event.delivery_status ?? '–'],
+        ...[event.id, event.type, event.job_id ?? '–', formatTime(event.created_at), event.delivery_status ?? '–'],
       ]),
     );
   }

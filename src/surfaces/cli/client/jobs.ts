@@ -4,7 +4,7 @@ import type { Chartwire } from '../../../../sdk/src/client.ts';
 import { NotFoundError } from '../../../../sdk/src/errors.ts';
 import type { Job, JobSummary, JobTimelineEntry } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { CommandFailure, printJson, printLine, printTable, readCount, timeOf } from '../output.ts';
+import { CommandFailure, formatTime, printJson, printLine, printTable, readCount } from '../output.ts';
 import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review'] as const;
@@ -45,7 +45,10 @@ export function addJobs(program: Command, env: Environment): void {
 
 async function list({ client }: Service, { json, status, type, limit }: ListOptions): Promise<void> {
   const page_size = Math.min(limit, 100);
-  const jobs = await firstOf(client.jobs.list({ page_size, ...(status && { status }), ...(type && { type }) }), limit);
+  const jobs = await takeFirst(
+    client.jobs.list({ page_size, ...(status && { status }), ...(type && { type }) }),
+    limit,
+  );
   if (json) printJson({ jobs });
   else if (jobs.length === 0) printLine('No jobs.');
   else {
@@ -53,20 +56,20 @@ async function list({ client }: Service, { json, status, type, limit }: ListOpti
       ['job', 'type', 'status', 'attempts', 'created', 'error'],
       jobs.map((job) => [
         ...[String(job.job_id), job.type, job.waiting_for_relink ? 'waiting for re-link' : job.status],
-        ...[String(job.attempts), timeOf(job.created_at), job.error_code ?? ''],
+        ...[String(job.attempts), formatTime(job.created_at), job.error_code ?? ''],
       ]),
     );
   }
 }
 
 /** The first records of a list. */
-export async function firstOf<T>(list: AsyncIterable<T>, limit: number): Promise<T[]> {
-  const found: T[] = [];
+export async function takeFirst<T>(list: AsyncIterable<T>, limit: number): Promise<T[]> {
+  const first: T[] = [];
   for await (const each of list) {
-    found.push(each);
-    if (found.length === limit) break;
+    first.push(each);
+    if (first.length === limit) break;
   }
-  return found;
+  return first;
 }
 
 /**
@@ -78,7 +81,7 @@ async function readJob({ client, account, credentials }: Service, id: string): P
   if (own) return own;
   const number = Number(id);
   const [listed] = Number.isSafeInteger(number)
-    ? await firstOf(client.jobs.list({ before: String(number + 1), page_size: 1 }), 1)
+    ? await takeFirst(client.jobs.list({ before: String(number + 1), page_size: 1 }), 1)
     : [];
   if (listed?.job_id === number) return listed;
   // Says that the job does not exist, or that the access token is missing.
@@ -102,7 +105,7 @@ async function watch(service: Service, id: string, { json }: ServiceOptions): Pr
     const timeline = 'timeline' in job ? job.timeline : [];
     for (const entry of timeline.slice(printed)) {
       if (json) printJson({ timeline: entry }, { line: true });
-      else printLine(lineOf(entry));
+      else printLine(formatLine(entry));
     }
     printed = timeline.length;
     if (job.finished_at !== null) return finish(job, json);
@@ -112,7 +115,7 @@ async function watch(service: Service, id: string, { json }: ServiceOptions): Pr
 
 function finish(job: Job | JobSummary, json: boolean | undefined): void {
   if (json) printJson({ job }, { line: true });
-  else printLine(`${timeOf(job.finished_at)}  Job ${job.job_id}: ${job.status}`);
+  else printLine(`${formatTime(job.finished_at)}  Job ${job.job_id}: ${job.status}`);
   if (job.status !== 'failed' && job.status !== 'needs_review') return;
   const message = 'error' in job ? job.error?.message : undefined;
   throw new CommandFailure(message ?? `The job ended as ${job.status}.`, 'job_failed');
@@ -124,8 +127,8 @@ function show(job: Job | JobSummary): void {
     ['Type', job.type],
     ['Status', job.status],
     ['Attempts', String(job.attempts)],
-    ['Created', timeOf(job.created_at)],
-    ['Finished', timeOf(job.finished_at)],
+    ['Created', formatTime(job.created_at)],
+    ['Finished', formatTime(job.finished_at)],
     ...('event_id' in job ? [['Event', job.event_id ?? '–']] : [['Account', `${job.user_id} (${job.org_id})`]]),
     ...errorFact(job),
   ];
@@ -135,7 +138,7 @@ function show(job: Job | JobSummary): void {
     return;
   }
   if (job.timeline.length > 0) printLine();
-  for (const entry of job.timeline) printLine(lineOf(entry));
+  for (const entry of job.timeline) printLine(formatLine(entry));
 }
 
 function errorFact(job: Job | JobSummary): string[][] {
@@ -143,7 +146,7 @@ function errorFact(job: Job | JobSummary): string[][] {
   return job.error ? [['Error', `${job.error.code}: ${job.error.message}`]] : [];
 }
 
-function lineOf({ at, step, kind, attempt, detail }: JobTimelineEntry): string {
+function formatLine({ at, step, kind, attempt, detail }: JobTimelineEntry): string {
   const more = detail === null ? '' : `  ${JSON.stringify(detail)}`;
-  return `${timeOf(at)}  attempt ${attempt}  ${kind.padEnd(7)}  ${step}${more}`;
+  return `${formatTime(at)}  attempt ${attempt}  ${kind.padEnd(7)}  ${step}${more}`;
 }

@@ -48,7 +48,7 @@ async function listen(credentials: Credentials, options: ListenOptions): Promise
   for await (const event of stream) {
     const forwarded = forwardTo === undefined ? undefined : await forward(event, forwardTo, { secret, stopped });
     if (json) printJson({ event_id: event.id, type: event.type, ...forwarded }, { line: true });
-    else printLine(lineOf(event, forwarded));
+    else printLine(formatLine(event, forwarded));
   }
 }
 
@@ -109,7 +109,7 @@ async function forward(
   }
 }
 
-function lineOf({ id, type }: StreamedEvent, forwarded: Forwarded | undefined): string {
+function formatLine({ id, type }: StreamedEvent, forwarded: Forwarded | undefined): string {
   const event = `${new Date().toISOString().slice(11, 19)}  ${type}  ${id}`;
   if (!forwarded) return event;
   return `${event}  → ${forwarded.status ?? forwarded.error} (${forwarded.duration_ms} ms)`;

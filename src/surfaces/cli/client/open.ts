@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { pagesOf } from '../../sandbox/seedSandbox.ts';
+import { listPages } from '../../sandbox/seedSandbox.ts';
 import { CommandFailure, printJson, printLine } from '../output.ts';
 import { findCredentials, readSandbox, type ServiceOptions, serviceCommand } from './service.ts';
 
@@ -12,7 +12,7 @@ export function addOpen(program: Command, env: Environment): void {
     .action(async (page: string, options: ServiceOptions) => {
       const { base_url } = await findCredentials(env, options.profile);
       const sandbox = await readSandbox(env);
-      const pages = pagesOf(base_url, sandbox?.base_url === base_url ? sandbox : undefined);
+      const pages = listPages(base_url, sandbox?.base_url === base_url ? sandbox : undefined);
       const url = pages.get(page);
       if (url === undefined) {
         throw new CommandFailure(

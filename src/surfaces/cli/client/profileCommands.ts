@@ -77,8 +77,8 @@ async function list(env: Environment, json: boolean | undefined): Promise<void> 
 }
 
 async function remove(env: Environment, name: string): Promise<void> {
-  const { [name]: found, ...others } = await readProfiles(env);
-  if (!found) throw new CommandFailure(`There is no profile '${name}'. See: chartwire profile list`);
+  const { [name]: removed, ...others } = await readProfiles(env);
+  if (!removed) throw new CommandFailure(`There is no profile '${name}'. See: chartwire profile list`);
   await writeProfiles(env, others);
   printLine(`Profile '${name}' was removed.`);
 }

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import type { LoggedRequest } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { printJson, printLine, readCount, timeOf } from '../output.ts';
-import { firstOf } from './jobs.ts';
+import { formatTime, printJson, printLine, readCount } from '../output.ts';
+import { takeFirst } from './jobs.ts';
 import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 const statuses = ['2xx', '4xx', '5xx', 'failed'] as const;
@@ -28,33 +28,33 @@ async function tail({ client }: Service, { json, status, limit, follow }: TailOp
   const print = (newest_first: readonly LoggedRequest[]) => {
     for (const request of [...newest_first].reverse()) {
       if (json) printJson({ request }, { line: true });
-      else printLine(lineOf(request));
+      else printLine(formatLine(request));
     }
   };
-  const first = await firstOf(list(), Math.max(limit, page_size));
-  let known = idsOf(first);
+  const first = await takeFirst(list(), Math.max(limit, page_size));
+  let seen_ids = collectIds(first);
   print(first.filter(isForeign).slice(0, limit));
   while (follow) {
     await pause(poll_ms);
-    const fresh = await readNew(list(), known);
-    known = new Set([...idsOf(fresh), ...known].slice(0, remembered_max));
+    const fresh = await readNew(list(), seen_ids);
+    seen_ids = new Set([...collectIds(fresh), ...seen_ids].slice(0, remembered_max));
     print(fresh.filter(isForeign));
   }
 }
 
 /** Requests are logged when they end, so a slow one can appear below a known one: whole pages are compared. */
-async function readNew(list: AsyncIterable<LoggedRequest>, known: ReadonlySet<string>): Promise<LoggedRequest[]> {
+async function readNew(list: AsyncIterable<LoggedRequest>, seen_ids: ReadonlySet<string>): Promise<LoggedRequest[]> {
   const fresh: LoggedRequest[] = [];
   let read = 0;
   for await (const request of list) {
-    if (!known.has(request.request_id)) fresh.push(request);
+    if (!seen_ids.has(request.request_id)) fresh.push(request);
     read += 1;
     if (read % page_size === 0 && (fresh.length < read || read >= remembered_max)) break;
   }
   return fresh;
 }
 
-function idsOf(requests: readonly LoggedRequest[]): Set<string> {
+function collectIds(requests: readonly LoggedRequest[]): Set<string> {
   return new Set(requests.map(({ request_id }) => request_id));
 }
 
@@ -63,7 +63,7 @@ function isForeign({ endpoint }: LoggedRequest): boolean {
   return endpoint !== 'requests.list';
 }
 
-function lineOf(request: LoggedRequest): string {
+function formatLine(request: LoggedRequest): string {
   const { at, status, duration_ms, method, endpoint, error_code, request_id } = request;
-  return `${timeOf(at)}  ${status}  ${String(duration_ms).padStart(6)} ms  ${method.padEnd(6)} ${endpoint}  ${error_code ?? ''}  ${request_id}`;
+  return `${formatTime(at)}  ${status}  ${String(duration_ms).padStart(6)} ms  ${method.padEnd(6)} ${endpoint}  ${error_code ?? ''}  ${request_id}`;
 }

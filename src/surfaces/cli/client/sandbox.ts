@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { ApiError } from '../../../catalog/errors.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { type EventType, event_types, events } from '../../../model/events.ts';
-import { type Clinic, openClinic } from '../../sandbox/openClinic.ts';
+import { createSandboxEmr, type SandboxEmr } from '../../sandbox/sandboxEmr.ts';
 import type { TriggeredEvent } from '../../sandbox/triggers.ts';
 import { CommandFailure, printJson, printLine, printProgress, printTable } from '../output.ts';
 import { eventOfJob } from './listen.ts';
@@ -17,25 +17,24 @@ export function addSandbox(program: Command, env: Environment): void {
     .option('--off', 'turn the fault off; without a name, turn all off')
     .addHelpText('after', '\nExamples:\n  $ chartwire sandbox fault refuse --once\n  $ chartwire sandbox fault --off\n')
     .action((name: string | undefined, options: Options & { once?: boolean; off?: boolean }) =>
-      control(env, (clinic) => fault(clinic, name, options)),
+      control(env, (emr) => fault(emr, name, options)),
     );
   command(sandbox, 'reset', 'restore the sandbox’s initial data and turn all faults off').action((options: Options) =>
-    control(env, async (clinic) => {
-      await clinic.clearFaults();
-      await clinic.reset();
+    control(env, async (emr) => {
+      await emr.clearFaults();
+      await emr.reset();
       done(options, 'The EMR was reset to its initial data. Sync it with: chartwire accounts sync');
     }),
   );
   command(sandbox, 'expire-link', 'make the EMR ask for a new sign-in, as if the link had expired').action(
     (options: Options) =>
-      control(env, async (clinic) => {
-        await clinic.expireSessions('link');
+      control(env, async (emr) => {
+        await emr.expireSessions('link');
         done(options, 'The next job will find the link expired. Re-link with: chartwire link create --update --open');
       }),
   );
   command(sandbox, 'code [user_name]', 'show the current one-time codes of the EMR’s staff').action(
-    (user_name: string | undefined, options: Options) =>
-      control(env, (clinic) => showCodes(clinic, user_name, options)),
+    (user_name: string | undefined, options: Options) => control(env, (emr) => showCodes(emr, user_name, options)),
   );
 }
 
@@ -44,10 +43,10 @@ function command(parent: Command, name: string, description: string): Command {
 }
 
 /** Errors of the control API have the texts of the dashboard, which uses it too. */
-async function control(env: Environment, work: (clinic: Clinic) => Promise<void>): Promise<void> {
+async function control(env: Environment, work: (emr: SandboxEmr) => Promise<void>): Promise<void> {
   const sandbox = await requireSandbox(env);
   try {
-    await work(openClinic(sandbox));
+    await work(createSandboxEmr(sandbox));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw new CommandFailure(`${error.message} Start the sandbox with npm start.`, 'unreachable', { cause: error });
@@ -55,19 +54,19 @@ async function control(env: Environment, work: (clinic: Clinic) => Promise<void>
 }
 
 async function fault(
-  clinic: Clinic,
+  emr: SandboxEmr,
   name: string | undefined,
   options: Options & { once?: boolean; off?: boolean },
 ): Promise<void> {
   if (name === undefined && options.off) {
-    await clinic.clearFaults();
+    await emr.clearFaults();
     return done(options, 'All faults are off.');
   }
   if (name !== undefined) {
     const to = options.off ? 'off' : options.once ? 'once' : 'on';
-    if (await clinic.setFault(name, to)) return done(options, `${name}: ${to}`);
+    if (await emr.setFault(name, to)) return done(options, `${name}: ${to}`);
   }
-  const { switches } = await clinic.describe();
+  const { switches } = await emr.describe();
   if (name !== undefined) {
     const names = switches.map(({ id }) => id).join(', ');
     throw new CommandFailure(`There is no fault '${name}'. The faults are: ${names}.`, 'usage');
@@ -79,8 +78,8 @@ async function fault(
   );
 }
 
-async function showCodes(clinic: Clinic, user_name: string | undefined, { json }: Options): Promise<void> {
-  const { staff, seconds_left } = await clinic.describe();
+async function showCodes(emr: SandboxEmr, user_name: string | undefined, { json }: Options): Promise<void> {
+  const { staff, seconds_left } = await emr.describe();
   const codes = staff
     .filter((each) => user_name === undefined || each.user_name === user_name)
     .map((each) => ({ user_name: each.user_name, role: each.role, code: each.code }));
@@ -147,12 +146,12 @@ function readType(name: string): EventType {
 }
 
 function list(json: boolean | undefined): void {
-  const known = event_types.map((type) => ({ type, summary: events[type].summary }));
-  if (json) printJson({ events: known });
+  const types = event_types.map((type) => ({ type, summary: events[type].summary }));
+  if (json) printJson({ events: types });
   else {
     printTable(
       ['event', 'when'],
-      known.map(({ type, summary }) => [type, summary]),
+      types.map(({ type, summary }) => [type, summary]),
     );
   }
 }

@@ -138,16 +138,16 @@ const variables = {
  */
 export async function findCredentials(env: Environment, profile: string | undefined): Promise<Credentials> {
   if (profile !== undefined) {
-    const found = await readProfile(env, profile);
-    if (found) return checked({ ...found, source: `profile '${profile}'` }, env);
+    const stored = await readProfile(env, profile);
+    if (stored) return checked({ ...stored, source: `profile '${profile}'` }, env);
     throw new CommandFailure(
       `There is no profile '${profile}'. Add it with: chartwire profile add ${profile}`,
       'usage',
     );
   }
   const access_token = env.CHARTWIRE_ACCESS_TOKEN || undefined;
-  const found = fromEnvironment(env) ?? (await fromDefaultProfile(env)) ?? (await fromSandbox(env));
-  if (found) return checked(access_token === undefined ? found : { ...found, access_token }, env);
+  const credentials = fromEnvironment(env) ?? (await fromDefaultProfile(env)) ?? (await fromSandbox(env));
+  if (credentials) return checked(access_token === undefined ? credentials : { ...credentials, access_token }, env);
   throw new CommandFailure(
     `No credentials: set ${Object.values(variables).join(', ')}, or add a profile (chartwire profile add default), or run this where the sandbox was started with npm start.`,
     'credentials',
@@ -205,8 +205,8 @@ function fromEnvironment(env: Environment): Credentials | undefined {
 }
 
 async function fromDefaultProfile(env: Environment): Promise<Credentials | undefined> {
-  const found = await readProfile(env, 'default');
-  return found && { ...found, source: "profile 'default'" };
+  const stored = await readProfile(env, 'default');
+  return stored && { ...stored, source: "profile 'default'" };
 }
 
 async function fromSandbox(env: Environment): Promise<Credentials | undefined> {
@@ -256,10 +256,10 @@ export async function readProfile(env: Environment, name: string): Promise<Profi
 
 export async function readProfiles(env: Environment): Promise<Profiles> {
   const file = profilesFile(env);
-  const found = await stat(file).catch(() => undefined);
-  if (!found) return {};
+  const stats = await stat(file).catch(() => undefined);
+  if (!stats) return {};
   // Windows has no such modes.
-  if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
+  if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
     throw new CommandFailure(`Other users can read ${file}, which contains secrets. Run: chmod 600 ${file}`);
   }
   try {

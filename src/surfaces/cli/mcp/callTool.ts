@@ -25,36 +25,36 @@ type Accepted = Record<string, unknown> & { job_id?: number };
 export async function callTool(
   service: Service,
   tool: ApiTool,
-  given: Arguments,
+  args: Arguments,
   options: CallOptions,
 ): Promise<string> {
-  const call = await callOf(tool, given, options.files);
-  const key = typeof given.idempotency_key === 'string' ? given.idempotency_key : randomUUID();
+  const call = await composeCall(tool, args, options.files);
+  const key = typeof args.idempotency_key === 'string' ? args.idempotency_key : randomUUID();
   const accepted = await explained(service.credentials, () =>
     service.transport.request<Accepted>(call, { idempotencyKey: key, signal: options.signal }),
   ).catch((error: unknown) => {
     throw isLost(error) && !tool.method.reads ? unknownOutcome(error, call, key) : error;
   });
-  const result = tool.method.reads ? accepted : await outcomeOf(service, tool, accepted, options);
-  return boundResult(result, tool.method.reads ? filtersOf(tool) : []);
+  const result = tool.method.reads ? accepted : await awaitOutcome(service, tool, accepted, options);
+  return boundResult(result, tool.method.reads ? listFilters(tool) : []);
 }
 
 /** The arguments that select and page records. */
-function filtersOf({ places }: ApiTool): string[] {
+function listFilters({ places }: ApiTool): string[] {
   return [...places].filter(([, place]) => place === 'query' || place === 'body').map(([name]) => name);
 }
 
-async function callOf({ method, places, file_field }: ApiTool, given: Arguments, files?: string): Promise<Call> {
-  const unknown = Object.keys(given).filter((name) => !places.has(name));
+async function composeCall({ method, places, file_field }: ApiTool, args: Arguments, files?: string): Promise<Call> {
+  const unknown = Object.keys(args).filter((name) => !places.has(name));
   if (unknown.length > 0) {
     throw new CommandFailure(`Unknown argument: ${unknown.join(', ')}. Known: ${[...places.keys()].join(', ')}.`);
   }
-  const at = (place: string) => Object.entries(given).filter(([name]) => places.get(name) === place);
+  const at = (place: string) => Object.entries(args).filter(([name]) => places.get(name) === place);
   const body = Object.fromEntries(at('body'));
-  if (file_field !== undefined) body[file_field] = await fileOf(file_field, given, files);
+  if (file_field !== undefined) body[file_field] = await readFileArgument(file_field, args, files);
   return {
     method: method.verb,
-    path: pathOf(method.path, given),
+    path: fillPath(method.path, args),
     query: Object.fromEntries(at('query')),
     ...((method.body !== undefined || method.empty_body) && { body }),
     form: method.form,
@@ -62,17 +62,17 @@ async function callOf({ method, places, file_field }: ApiTool, given: Arguments,
   };
 }
 
-function pathOf(template: string, given: Arguments): string {
+function fillPath(template: string, args: Arguments): string {
   return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const value = String(given[name] ?? '');
+    const value = String(args[name] ?? '');
     // A dot segment would lead to another endpoint.
     if (/^\.{0,2}$/.test(value)) throw new CommandFailure(`${name} is required: it identifies the record.`);
     return encodeURIComponent(value);
   });
 }
 
-async function fileOf(field: string, given: Arguments, files: string | undefined): Promise<Blob> {
-  const [content, path] = [given[`${field}_base64`], given[`${field}_path`]];
+async function readFileArgument(field: string, args: Arguments, files: string | undefined): Promise<Blob> {
+  const [content, path] = [args[`${field}_base64`], args[`${field}_path`]];
   if (typeof content === 'string' && path === undefined) return new Blob([Buffer.from(content, 'base64')]);
   if (typeof path === 'string' && content === undefined && files !== undefined) {
     return new Blob([new Uint8Array(await readDocument(files, path))]);
@@ -85,7 +85,7 @@ async function fileOf(field: string, given: Arguments, files: string | undefined
  * The accepted request with its outcome. A wait that ends early, for whatever reason, is not an error: the job
  * continues.
  */
-async function outcomeOf(
+async function awaitOutcome(
   { credentials, transport }: Service,
   { method }: ApiTool,
   accepted: Accepted,
@@ -120,8 +120,8 @@ async function waiting(transport: Service['transport'], job_id: number | undefin
   }
   const next = `It was accepted and continues. Follow it with get_job and job_id ${job_id}. Do not send it again.`;
   const call = { method: 'GET', path: `/v1/jobs/${job_id}` } as const;
-  const found = await transport.request<{ job: Job }>(call, { signal }).catch(() => undefined);
-  return { status: found?.job.status ?? 'unknown', next };
+  const response = await transport.request<{ job: Job }>(call, { signal }).catch(() => undefined);
+  return { status: response?.job.status ?? 'unknown', next };
 }
 
 function isLost(error: unknown): error is CommandFailure {
@@ -202,19 +202,19 @@ function shorten(result: object): string[] {
   const room = result_bytes_max - 4 * note_bytes;
   for (;;) {
     const bytes = Buffer.byteLength(JSON.stringify(result));
-    const [part] = partsOf(result, '').sort((a, b) => b.bytes - a.bytes);
+    const [part] = listParts(result, '').sort((a, b) => b.bytes - a.bytes);
     if (bytes <= room || !part) return shortened;
     shortened.push(`${part.path} (${part.shorten(room - (bytes - part.bytes))})`);
   }
 }
 
-function partsOf(value: unknown, path: string): Part[] {
+function listParts(value: unknown, path: string): Part[] {
   if (typeof value !== 'object' || value === null) return [];
   const own = Array.isArray(value) && value.length > 1 ? [listPart(value, path)] : [];
   const inner = Object.entries(value).flatMap(([name, each]) => {
     const place = Array.isArray(value) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
     const text = typeof each === 'string' && each.length > text_kept ? [textPart(value, name, each, place)] : [];
-    return [...text, ...partsOf(each, place)];
+    return [...text, ...listParts(each, place)];
   });
   return [...own, ...inner];
 }
@@ -313,9 +313,9 @@ export async function readDocument(folder: string, path: string): Promise<Buffer
   // Not a link, because it could have been exchanged since. A pipe would block.
   const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    const found = await file.stat();
-    if (!found.isFile()) throw new CommandFailure('The path does not name a file.');
-    if (found.size > bytes_max)
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new CommandFailure('The path does not name a file.');
+    if (stats.size > bytes_max)
       throw new CommandFailure('The file is larger than 5 MB, which the service does not accept.');
     return await file.readFile();
   } finally {

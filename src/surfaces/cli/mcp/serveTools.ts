@@ -29,7 +29,7 @@ export async function serveTools(service: Service, { allowWrites, files, wait }:
       const text = await callTool(service, tool, params.arguments ?? {}, { wait_ms: wait * 1000, files, signal });
       return { content: [{ type: 'text', text }] };
     } catch (error) {
-      return { isError: true, content: [{ type: 'text', text: messageOf(error) }] };
+      return { isError: true, content: [{ type: 'text', text: describeError(error) }] };
     }
   });
   const ended = once(process.stdin, 'end');
@@ -43,8 +43,8 @@ export async function serveTools(service: Service, { allowWrites, files, wait }:
 
 async function checkFolder(files: string, allowWrites: boolean | undefined): Promise<void> {
   if (!allowWrites) throw new CommandFailure('--files is for uploads, which need --allow-writes.', 'usage');
-  const found = await stat(files).catch(() => undefined);
-  if (!found?.isDirectory()) throw new CommandFailure(`--files: ${files} is not a folder.`, 'usage');
+  const stats = await stat(files).catch(() => undefined);
+  if (!stats?.isDirectory()) throw new CommandFailure(`--files: ${files} is not a folder.`, 'usage');
 }
 
 function unknownTool(name: string, allowWrites: boolean | undefined): string {
@@ -53,7 +53,7 @@ function unknownTool(name: string, allowWrites: boolean | undefined): string {
 }
 
 /** Unexpected errors are not quoted: their texts are for developers, and the model could not act on them. */
-function messageOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof CommandFailure) return error.message;
   printProgress(`Unexpected error: ${error instanceof Error ? error.stack : typeof error}`);
   return 'The tool failed unexpectedly. Its standard error output has the details.';

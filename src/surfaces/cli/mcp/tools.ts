@@ -2,8 +2,8 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import { version } from '../../../catalog/version.ts';
 import { dereference } from '../../../http/openapi/describeSchema.ts';
 import type { Schema } from '../../../http/openapi/document.ts';
-import { alternativesOf, type Method, methodsOf } from '../../../http/openapi/methods.ts';
-import { openApi } from '../../../http/openapi/openApi.ts';
+import { listAlternatives, listMethods, type Method } from '../../../http/openapi/methods.ts';
+import { composeOpenApi } from '../../../http/openapi/openApi.ts';
 import { endpoints } from '../../api/endpoints.ts';
 
 /** An operation of the API as a tool for a model. */
@@ -18,19 +18,19 @@ export type ApiTool = {
 
 /** The tools by name. Without `writes`, only those that read; with `files`, documents can be read from a folder. */
 export function apiTools({ writes, files }: { writes: boolean; files: boolean }): Map<string, ApiTool> {
-  const document = dereference(openApi(endpoints, { version, base_url: '' }));
+  const document = dereference(composeOpenApi(endpoints, { version, base_url: '' }));
   const declared = new Map(endpoints.map(({ id, agent_tool }) => [id, agent_tool]));
-  const tools = methodsOf(document).flatMap((method) => {
+  const tools = listMethods(document).flatMap((method) => {
     const agent_tool = declared.get(method.operation.operationId);
     if (agent_tool === undefined || !(writes || method.reads)) return [];
-    return [toolOf(method, agent_tool === true ? toolName(method) : agent_tool, files)];
+    return [describeTool(method, agent_tool === true ? toolName(method) : agent_tool, files)];
   });
   return new Map(tools.map((tool) => [tool.definition.name, tool]));
 }
 
-function toolOf(method: Method, name: string, files: boolean): ApiTool {
+function describeTool(method: Method, name: string, files: boolean): ApiTool {
   const { operation, verb, reads } = method;
-  const { properties, required, places, file_field } = argumentsOf(method, files);
+  const { properties, required, places, file_field } = describeArguments(method, files);
   const description = [
     `${operation.summary}.`,
     operation.description,
@@ -74,12 +74,15 @@ type Arguments = Pick<ApiTool, 'file_field'> & {
   places: Map<string, 'path' | 'query' | 'body' | 'file' | 'idempotency_key'>;
 };
 
-function argumentsOf({ path_parameters, query_parameters, body, verb, reads }: Method, files: boolean): Arguments {
-  const given: Arguments = { properties: {}, required: [], places: new Map(), file_field: undefined };
+function describeArguments(
+  { path_parameters, query_parameters, body, verb, reads }: Method,
+  files: boolean,
+): Arguments {
+  const result: Arguments = { properties: {}, required: [], places: new Map(), file_field: undefined };
   const add = (name: string, schema: Schema, place: Parameters<Arguments['places']['set']>[1], is_required = false) => {
-    given.properties[name] = plain(schema);
-    given.places.set(name, place);
-    if (is_required) given.required.push(name);
+    result.properties[name] = plain(schema);
+    result.places.set(name, place);
+    if (is_required) result.required.push(name);
   };
   for (const { in: place, name, schema, description, required } of [...path_parameters, ...query_parameters]) {
     add(name, { ...schema, description }, place === 'path' ? 'path' : 'query', required);
@@ -87,7 +90,7 @@ function argumentsOf({ path_parameters, query_parameters, body, verb, reads }: M
   for (const [name, schema] of Object.entries(body?.properties ?? {})) {
     if (schema.contentMediaType === undefined) add(name, schema, 'body', body?.required?.includes(name));
     else {
-      given.file_field = name;
+      result.file_field = name;
       const text = { type: 'string', description: `${schema.description}. Its content in base64` };
       add(`${name}_base64`, text, 'file', !files);
       if (files) {
@@ -101,7 +104,7 @@ function argumentsOf({ path_parameters, query_parameters, body, verb, reads }: M
       'Only to retry a call whose result was lost: the key from the error. The retry does not take effect twice';
     add('idempotency_key', { type: 'string', description }, 'idempotency_key');
   }
-  return given;
+  return result;
 }
 
 /**
@@ -110,7 +113,7 @@ function argumentsOf({ path_parameters, query_parameters, body, verb, reads }: M
  */
 function plain(schema: Schema): Schema {
   const { 'x-enumDescriptions': values, examples: _, properties, items, anyOf: _all, ...rest } = schema;
-  const any = alternativesOf(schema);
+  const any = listAlternatives(schema);
   const explained = Object.entries(values ?? {}).map(([value, text]) => `${value}: ${text}`);
   const description = [rest.description, ...explained].filter((text) => text !== undefined).join('. ');
   return {

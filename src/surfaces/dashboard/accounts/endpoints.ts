@@ -5,17 +5,17 @@ import { immediately, success } from '../../../model/fields.ts';
 import { revealToken, rotateToken } from '../../../product/accounts/accessTokens.ts';
 import { getAccount } from '../../../product/accounts/accounts.ts';
 import { askEmr, checkCapabilities, checkMrnSetting } from '../../../product/accounts/askEmr.ts';
-import { connectorOf } from '../../../product/accounts/openAccount.ts';
+import { requireConnector } from '../../../product/accounts/connectAccount.ts';
 import { lockEmrSettings, setEmrSettings } from '../../../product/accounts/organizations.ts';
 import { lowerWriteLimits } from '../../../product/accounts/serverFacts.ts';
 import type { Context } from '../../../product/context.ts';
 import { getReport, listReports } from '../../../product/link/connectionReports.ts';
 import { createLinkToken, createRelinkToken, hostedLink, link_minutes } from '../../../product/link/linkTokens.ts';
 import { describeLinkToken } from '../../../product/link/linkView.ts';
-import { revokeAccount } from '../../../product/link/revokeAccount.ts';
+import { unlinkAccount } from '../../../product/link/unlinkAccount.ts';
 import { requestSync, requestSyncForRule } from '../../../product/records/syncPasses.ts';
 import { organizationsErase } from '../erasure/endpoints.ts';
-import { openOrganization, organization_params, organization_path } from '../organization.ts';
+import { organization_params, organization_path, requireOrganization } from '../organization.ts';
 import { describeOrganizations } from './queries.ts';
 import {
   type CreatedLink,
@@ -209,7 +209,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success }),
     errors: ['no_field', 'record_not_found', 'unsupported_field'],
     handle: async ({ ctx, client, params, body, inTransaction, auditSubject }) => {
-      const { organization_id } = await openOrganization(ctx, client, params);
+      const { organization_id } = await requireOrganization(ctx, client, params);
       if (Object.keys(body).length === 0) throw apiError('no_field');
       const response = await inTransaction(async (tx) => {
         const { connector, ...before } = await lockEmrSettings(tx, organization_id);
@@ -217,7 +217,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
         const { parallel_writes_max } = { ...before, ...body };
         if (body.parallel_writes_max) requireMeasured(ctx, connector);
         await setEmrSettings(tx, organization_id, { ...mrn, parallel_writes_max });
-        const { measured_max = 1 } = connectorOf(ctx, connector).limits;
+        const { measured_max = 1 } = requireConnector(ctx, connector).limits;
         await lowerWriteLimits(tx, organization_id, parallel_writes_max ?? measured_max);
         if (mrn.mrn_system !== before.mrn_system || mrn.mrn_type !== before.mrn_type) {
           await requestSyncForRule(ctx, tx, client.id, { organization_id });
@@ -245,7 +245,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
     handle: async ({ ctx, client, params, inTransaction }) => {
       const response = await inTransaction(async (tx) => ({
         success: true,
-        waiting_jobs: await revokeAccount(ctx, tx, params.account_id),
+        waiting_jobs: await unlinkAccount(ctx, tx, params.account_id),
       }));
       ctx.lookups.clear();
       ctx.notifications.notify('chartwire_jobs', client.id);
@@ -301,6 +301,6 @@ function mask(value: string): string {
 
 function requireMeasured(ctx: Context, connector: string): void {
   const field = 'parallel_writes_max';
-  if (connectorOf(ctx, connector).limits.measured_max === undefined)
+  if (requireConnector(ctx, connector).limits.measured_max === undefined)
     throw apiError('unsupported_field', { field }, { field });
 }

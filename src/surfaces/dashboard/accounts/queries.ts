@@ -2,7 +2,7 @@ import type { Capability } from '../../../emr/operations/operations.ts';
 import { sizeText } from '../../../model/fields.ts';
 import type { Account } from '../../../product/accounts/accounts.ts';
 import { describedMrnRule } from '../../../product/accounts/capabilities.ts';
-import { capabilitiesOf, connectorOf } from '../../../product/accounts/openAccount.ts';
+import { listCapabilities, requireConnector } from '../../../product/accounts/connectAccount.ts';
 import type { Context } from '../../../product/context.ts';
 import { uploadDocument } from '../../../product/writes/documents/document.upload.ts';
 import type { AccountRow, OrganizationRow } from './schema.ts';
@@ -16,7 +16,7 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
   const all = new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities));
   const operations = [...all].filter(isOperation);
   return rows.map((row) => {
-    const { display_name, limits, sampleIdentifiers } = connectorOf(ctx, row.emr);
+    const { display_name, limits, sampleIdentifiers } = requireConnector(ctx, row.emr);
     return {
       ...row,
       emr_name: display_name,
@@ -76,13 +76,13 @@ function describeAccount(
   { discovered, known, document_bytes_max, measured, ...account }: StoredAccountRow,
   operations: readonly Capability[],
 ): AccountRow {
-  const { measured_max = null } = connectorOf(ctx, emr).limits;
-  const capabilities = capabilitiesOf(ctx, { connector: emr, capabilities: discovered }).filter(isOperation);
+  const { measured_max = null } = requireConnector(ctx, emr).limits;
+  const capabilities = listCapabilities(ctx, { connector: emr, capabilities: discovered }).filter(isOperation);
   const max = settings.parallel_writes_max ?? measured_max;
   return {
     ...account,
     capabilities,
-    evidence: withDocumentLimit(evidenceOf(capabilities, known, account.linked_at), document_bytes_max),
+    evidence: withDocumentLimit(listEvidence(capabilities, known, account.linked_at), document_bytes_max),
     lacks: operations.filter((name) => !capabilities.includes(name)),
     parallel_writes: measured_max !== null && max !== null ? { ...(measured ?? not_measured), max } : null,
   };
@@ -101,15 +101,15 @@ type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence' |
 type StoredRow = Omit<OrganizationRow, 'accounts' | 'emr_name' | 'measured_max'> & { accounts: StoredAccountRow[] };
 
 /** What is known about each operation that is supported, or was until the server refused it, in the connector's order. */
-function evidenceOf(
+function listEvidence(
   capabilities: readonly Capability[],
-  known: readonly EvidenceRow[],
+  stored: readonly EvidenceRow[],
   linked_at: string,
 ): EvidenceRow[] {
-  const refused = known.filter(({ capability, state }) => state === 'refused' && !capability.includes('.'));
+  const refused = stored.filter(({ capability, state }) => state === 'refused' && !capability.includes('.'));
   const offered = capabilities.map(
     (capability) =>
-      known.find((each) => each.capability === capability) ?? {
+      stored.find((each) => each.capability === capability) ?? {
         capability,
         state: 'declared' as const,
         detail: null,

@@ -47,9 +47,9 @@ const revealsCreate = endpoint({
   errors: ['record_not_found', 'reveal_not_allowed'],
   handle: async ({ ctx, client, operator, headers, body, auditPatients, auditSubject, inTransaction }) => {
     const { kind, id, reason } = body;
-    const found = await subjects[kind].find(ctx, client, id);
-    if (!found) throw apiError('record_not_found', { noun: subjects[kind].noun, id });
-    const { subject, mrns } = found;
+    const record = await subjects[kind].find(ctx, client, id);
+    if (!record) throw apiError('record_not_found', { noun: subjects[kind].noun, id });
+    const { subject, mrns } = record;
     auditSubject({ ...(kind === 'job' ? { job_id: Number(subject) } : { subject }), detail: { kind, reason } });
     auditPatients(mrns);
     if (!operator.may_reveal) throw apiError('reveal_not_allowed');

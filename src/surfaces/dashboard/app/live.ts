@@ -41,7 +41,7 @@ const unread_bytes_max = 65_536;
 const heartbeat_ms = 25_000;
 
 /** Listens to the notifications between processes, so that a page sees changes made by any process. */
-export async function openLive(ctx: Pick<Context, 'notifications'>): Promise<Live> {
+export async function startLive(ctx: Pick<Context, 'notifications'>): Promise<Live> {
   const streams = new Map<PassThrough, LiveStream>();
   const announce = (change: Change) => {
     for (const stream of streams.values()) stream.announce(change);
@@ -89,12 +89,12 @@ type LiveStream = {
 function openStream(stream: PassThrough, viewer: Viewer): LiveStream {
   let { scope } = viewer;
   let checks = 0;
-  const held: Change[] = [];
+  const delayed: Change[] = [];
   const announce = (change: Change) => {
     const { topic, client_id } = change;
     if (checks > 0) {
       // The same change twice says no more than once.
-      if (!held.some((each) => each.topic === topic && each.client_id === client_id)) held.push(change);
+      if (!delayed.some((each) => each.topic === topic && each.client_id === client_id)) delayed.push(change);
     } else if (client_id === undefined || scope === 'all' || scope.includes(client_id)) {
       if (stream.readableLength + stream.writableLength > unread_bytes_max) stream.destroy();
       else stream.write(`event: changed\ndata: ${topic}\n\n`);
@@ -110,7 +110,7 @@ function openStream(stream: PassThrough, viewer: Viewer): LiveStream {
       return false;
     }
     scope = current;
-    if (checks === 0) for (const change of held.splice(0)) announce(change);
+    if (checks === 0) for (const change of delayed.splice(0)) announce(change);
     return true;
   };
   return { viewer, announce: (change) => (stream.writableEnded ? undefined : announce(change)), check };

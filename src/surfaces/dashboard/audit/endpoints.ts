@@ -66,7 +66,7 @@ export const audit_endpoints: readonly Endpoint[] = [
     response: Type.String(),
     handle: async ({ ctx, query, scope, auditSubject }) => {
       auditSubject({ detail: { filters: Object.keys(query) } });
-      return csvOf(ctx, scope, query);
+      return streamCsv(ctx, scope, query);
     },
   }),
   // A POST, because an MRN must not appear in a URL.
@@ -84,7 +84,7 @@ export const audit_endpoints: readonly Endpoint[] = [
     response: Type.String(),
     handle: async ({ ctx, body, scope, auditSubject }) => {
       auditSubject({ detail: { filters: Object.keys(body) } });
-      return csvOf(ctx, scope, body);
+      return streamCsv(ctx, scope, body);
     },
   }),
   // Streams progress, one JSON object per line, because a long trail takes minutes. The last line is the verdict.
@@ -119,7 +119,7 @@ export const audit_endpoints: readonly Endpoint[] = [
   }),
 ];
 
-function csvOf(ctx: Context, scope: ClientScope, search: Omit<AuditSearch, 'before' | 'page_size'>): WithHeaders {
+function streamCsv(ctx: Context, scope: ClientScope, search: Omit<AuditSearch, 'before' | 'page_size'>): WithHeaders {
   return new WithHeaders(Readable.from(exportAudit(ctx, scope, search)), {
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': 'attachment; filename="audit.csv"',

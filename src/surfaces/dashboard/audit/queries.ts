@@ -1,8 +1,8 @@
-import { firstIdOf } from '../../../catalog/ids.ts';
+import { firstIdAt } from '../../../catalog/ids.ts';
 import { csvLine } from '../../../platform/csv.ts';
 import type { Query } from '../../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../../platform/db/fragments.ts';
-import { openStamp } from '../../../product/audit/auditRecords.ts';
+import { createStamp } from '../../../product/audit/auditRecords.ts';
 import type { Context } from '../../../product/context.ts';
 import type { AuditRecord, AuditSearch } from './schema.ts';
 
@@ -16,15 +16,15 @@ export async function listAudit(
     ${client_id === undefined ? ctx.db.system`` : ctx.db.system`WHERE public_id = ${client_id}`}`;
   const [only] = clients;
   if (client_id !== undefined && !only) return { rows: [], next: null };
-  const found = await findRecords(ctx.db.system.pooled, {
+  const matches = await findRecords(ctx.db.system.pooled, {
     ...search,
     client_id: client_id === undefined ? undefined : only?.id,
-    patients: patient_mrn === undefined ? undefined : marksOf(ctx, clients, patient_mrn),
+    patients: patient_mrn === undefined ? undefined : computeMarks(ctx, clients, patient_mrn),
     scope,
     limit: page_size + 1,
   });
-  const rows = found.slice(0, page_size);
-  return { rows, next: found.length > page_size ? (rows.at(-1)?.id ?? null) : null };
+  const rows = matches.slice(0, page_size);
+  return { rows, next: matches.length > page_size ? (rows.at(-1)?.id ?? null) : null };
 }
 
 const columns = [
@@ -56,7 +56,7 @@ export async function* exportAudit(
   yield csvLine(columns);
   for (let before: string | null | undefined; before !== null; ) {
     const page = await listAudit(ctx, scope, { ...search, page_size, ...(before && { before }) });
-    yield page.rows.map((record) => csvLine(columns.map((name) => textOf(record[name])))).join('');
+    yield page.rows.map((record) => csvLine(columns.map((name) => toText(record[name])))).join('');
     before = page.next;
   }
 }
@@ -79,8 +79,8 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
     actor_kind === undefined ? undefined : sql`actor_kind = ${actor_kind}`,
     actor === undefined ? undefined : sql`actor = ${actor}`,
     action === undefined ? undefined : sql`action = ${action}`,
-    from === undefined ? undefined : sql`record.id >= ${firstIdOf(new Date(from))}`,
-    to === undefined ? undefined : sql`record.id < ${firstIdOf(new Date(to))}`,
+    from === undefined ? undefined : sql`record.id >= ${firstIdAt(new Date(from))}`,
+    to === undefined ? undefined : sql`record.id < ${firstIdAt(new Date(to))}`,
     before === undefined ? undefined : sql`record.id < ${before}`,
     // OFFSET 0: without it the planner scans all records from the newest to find the few of one patient.
     patients === undefined
@@ -98,12 +98,12 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
 }
 
 /** A mark is derived from client and MRN, so a search by MRN alone needs one mark per client. */
-function marksOf(ctx: Pick<Context, 'system_keys'>, clients: readonly { id: string }[], mrn: string): string[] {
-  const { mark } = openStamp(ctx.system_keys);
+function computeMarks(ctx: Pick<Context, 'system_keys'>, clients: readonly { id: string }[], mrn: string): string[] {
+  const { mark } = createStamp(ctx.system_keys);
   return clients.map(({ id }) => mark(id, mrn));
 }
 
-function textOf(value: AuditRecord[keyof AuditRecord]): string {
+function toText(value: AuditRecord[keyof AuditRecord]): string {
   if (value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

@@ -4,6 +4,7 @@ import { parseId } from '../../../catalog/ids.ts';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import type { Tx } from '../../../platform/db/database.ts';
+import { requireConnector } from '../../../product/accounts/connectAccount.ts';
 import {
   addEmrApp,
   appDestinations,
@@ -13,7 +14,6 @@ import {
   listEmrApps,
   removeEmrApp,
 } from '../../../product/accounts/emrApps.ts';
-import { connectorOf } from '../../../product/accounts/openAccount.ts';
 import type { Client } from '../../../product/clients/clients.ts';
 import type { Context } from '../../../product/context.ts';
 import { checkAppChanges, checkNewApp, keySetUrl, returnAddress } from '../../../product/link/registrations.ts';
@@ -125,7 +125,7 @@ async function getApp(ctx: Context, tx: Tx, app_id: string): Promise<EmrApp> {
 function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number }): EmrAppRow {
   const { id, name, logo, connector, mrn_system, mrn_type, registered, credentials, accounts, created_at } = app;
   const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = app;
-  const { credential_fields, display_name } = connectorOf(ctx, connector);
+  const { credential_fields, display_name } = requireConnector(ctx, connector);
   const { way = '', ...values } = credentials;
   const fields = credential_fields.filter((field) => values[field.name] !== undefined);
   return {
@@ -156,7 +156,7 @@ function registrationUrls(
   { public_id }: Client,
   { id, connector, credentials }: Pick<EmrApp, 'id' | 'connector' | 'credentials'>,
 ): Pick<EmrAppRow, 'key_set_url' | 'redirect_uri'> {
-  const { sign_in_ways = [] } = connectorOf(ctx, connector);
+  const { sign_in_ways = [] } = requireConnector(ctx, connector);
   const must_register = sign_in_ways.find(({ name }) => name === credentials.way)?.must_register;
   return {
     key_set_url: must_register === 'key_set' ? keySetUrl(ctx, public_id, id) : null,
@@ -170,7 +170,7 @@ function choices({ connectors }: Context) {
     const { name, display_name, credential_fields, sign_in_ways = [] } = connector;
     const ways = sign_in_ways.filter(({ by_app }) => by_app);
     if (ways.length === 0) return [];
-    const fieldsOf = (names: readonly string[]) =>
+    const describeFields = (names: readonly string[]) =>
       credential_fields
         .filter((field) => names.includes(field.name))
         .map(({ name, label, secret, optional = false }) => ({ name, label, secret, optional }));
@@ -181,7 +181,7 @@ function choices({ connectors }: Context) {
         has_mrn_rule: connector.sampleIdentifiers !== undefined,
         ways: ways.map(({ name, label, about, fields, on_page = false, must_register }) => ({
           ...{ name, label, about, on_page, registers: must_register !== undefined },
-          fields: fieldsOf(fields),
+          fields: describeFields(fields),
         })),
       },
     ];

@@ -6,7 +6,7 @@ import type { Tx } from '../../../platform/db/database.ts';
 import type { Context } from '../../../product/context.ts';
 import { erase, findOrganizationScope, findPatientScope, planErasure } from '../../../product/erasure/erase.ts';
 import type { ErasureScope } from '../../../product/erasure/tables.ts';
-import { openOrganization, organization_params, organization_path, record_params } from '../organization.ts';
+import { organization_params, organization_path, record_params, requireOrganization } from '../organization.ts';
 import { type Erasure, erasure, erasure_request } from './schema.ts';
 
 const declared = {
@@ -37,7 +37,7 @@ export const organizationsErase = endpoint({
   params: organization_params,
   errors: ['record_not_found', 'erasure_blocked'],
   handle: async (request) => {
-    const { organization_id } = await openOrganization(request.ctx, request.client, request.params);
+    const { organization_id } = await requireOrganization(request.ctx, request.client, request.params);
     const scope = await findOrganizationScope(request.ctx, request.client.id, organization_id);
     if (!scope) throw apiError('record_not_found', { noun: 'Organization', id: organization_id });
     return respond(request, scope, organization_id);
@@ -53,7 +53,7 @@ export const patientsErase = endpoint({
   errors: ['record_not_found', 'erasure_blocked'],
   handle: async (request) => {
     const { ctx, client, params } = request;
-    const scope = await findPatientScope(ctx, await openOrganization(ctx, client, params), params.id);
+    const scope = await findPatientScope(ctx, await requireOrganization(ctx, client, params), params.id);
     const { id, mrn } = scope.patient;
     if (id === null) throw apiError('record_not_found', { noun: 'Patient', id: params.id });
     request.auditPatients([mrn]);

@@ -65,9 +65,9 @@ export const events_endpoints: readonly Endpoint[] = [
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params, auditPatients }) => {
       const event_id = parseId(params.id);
-      const found = event_id && (await describeEvent(ctx.db, client.id, event_id));
-      if (!found) throw apiError('record_not_found', { noun: 'Event', id: params.id });
-      const { mrns, ...event } = found;
+      const described = event_id && (await describeEvent(ctx.db, client.id, event_id));
+      if (!described) throw apiError('record_not_found', { noun: 'Event', id: params.id });
+      const { mrns, ...event } = described;
       auditPatients(mrns);
       return { success: true, event };
     },

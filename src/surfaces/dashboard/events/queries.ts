@@ -1,6 +1,6 @@
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
 import { limitTo } from '../../../platform/db/fragments.ts';
-import { type DeliveryStatus, event_days_max, instantOf } from '../../../product/webhooks/events.ts';
+import { type DeliveryStatus, event_days_max, parsePeriod } from '../../../product/webhooks/events.ts';
 import type { EventDetails, EventRow } from './schema.ts';
 
 type EventSearch = {
@@ -11,7 +11,7 @@ type EventSearch = {
   account_id?: string | undefined;
   /** Only events sent to this endpoint, with their delivery to it. */
   webhook_id?: string | undefined;
-  /** Days or date-times, see `instantOf`. */
+  /** Days or date-times, see `parsePeriod`. */
   start_date?: string | undefined;
   end_date?: string | undefined;
   /** The last event of the previous page. */
@@ -105,8 +105,8 @@ function eventSources(sql: Query, webhook_id?: string): Fragment {
 
 function matching(sql: Query, search: EventSearch): Fragment {
   const { event_type, delivery_status, job_id, webhook_id, start_date, end_date, before } = search;
-  const from = start_date === undefined ? undefined : instantOf('start_date', start_date);
-  const to = end_date === undefined ? undefined : instantOf('end_date', end_date);
+  const from = start_date === undefined ? undefined : parsePeriod('start_date', start_date);
+  const to = end_date === undefined ? undefined : parsePeriod('end_date', end_date);
   return sql`
     AND created_at > now() - make_interval(days => ${event_days_max})
     ${event_type === undefined ? sql`` : sql`AND type = ${event_type}`}

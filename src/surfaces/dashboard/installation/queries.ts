@@ -1,7 +1,7 @@
 import { type AlertText, listOpenAlerts, listRecentAlerts } from '../../../product/alerts/alerts.ts';
-import { alertOf } from '../../../product/alerts/catalogue.ts';
-import { openChannels } from '../../../product/alerts/channels.ts';
-import { listMessagesOf, readChannelHealth, type SentMessage } from '../../../product/alerts/messages.ts';
+import { lookUpAlert } from '../../../product/alerts/catalogue.ts';
+import { createChannels } from '../../../product/alerts/channels.ts';
+import { listAlertMessages, readChannelHealth, type SentMessage } from '../../../product/alerts/messages.ts';
 import type { Context } from '../../../product/context.ts';
 import type { Alert, ListedAlert } from './schema.ts';
 
@@ -13,11 +13,11 @@ export async function describeAlerts(ctx: Pick<Context, 'config' | 'base_url' | 
     listRecentAlerts(system),
     readChannelHealth(system),
   ]);
-  const messages = await listMessagesOf(
+  const messages = await listAlertMessages(
     system,
     [...open, ...recent].map(({ id }) => id),
   );
-  const channels = openChannels(ctx).map(({ name, target }) => {
+  const channels = createChannels(ctx).map(({ name, target }) => {
     const { last_sent_at = null, problem = null } = health.find(({ channel }) => channel === name) ?? {};
     return { name, target, last_sent_at, problem };
   });
@@ -33,7 +33,7 @@ export async function describeAlerts(ctx: Pick<Context, 'config' | 'base_url' | 
 
 /** An alert as pages show it: its text and what its catalogue says. */
 export function describeAlert({ id, code, summary, page, opened_at, resolved_at }: AlertText): Alert {
-  const { title, severity, remedy } = alertOf(code);
+  const { title, severity, remedy } = lookUpAlert(code);
   return { id, code, title, severity, summary, remedy, page, opened_at, resolved_at };
 }
 

@@ -6,7 +6,7 @@ import { details_hidden } from '../../../http/hidePatients.ts';
 import { nullable, success, text } from '../../../model/fields.ts';
 import type { Query } from '../../../platform/db/database.ts';
 import { recordedTraceId } from '../../../platform/telemetry/telemetry.ts';
-import { connectorOf } from '../../../product/accounts/openAccount.ts';
+import { requireConnector } from '../../../product/accounts/connectAccount.ts';
 import { review_outcomes, reviewJob } from '../../../product/jobs/jobs.ts';
 import { type JobFilters, readRerunCandidate } from '../../../product/jobs/listJobs.ts';
 import { auditTrail, savedFields } from '../../../product/writes/defineWrite.ts';
@@ -61,10 +61,8 @@ export const jobs_endpoints: readonly Endpoint[] = [
     errors: ['invalid_field'],
     handle: async ({ ctx, client, body: { mrn, ...filters }, auditPatients }) => {
       auditPatients([mrn]);
-      const found = await listRows(ctx.db, client.id, readFilters(filters), (sql) =>
-        jobsOfPatient(sql, client.id, mrn),
-      );
-      return { success: true, ...found };
+      const page = await listRows(ctx.db, client.id, readFilters(filters), (sql) => jobsOfPatient(sql, client.id, mrn));
+      return { success: true, ...page };
     },
   }),
   // What the list rows leave out. A call of its own, so that live updates of the list do not fill the audit log.
@@ -80,9 +78,9 @@ export const jobs_endpoints: readonly Endpoint[] = [
     body: Type.Object({ job_ids: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: 200 }) }),
     response: Type.Object({ success, patients: Type.Array(job_patient) }),
     handle: async ({ ctx, client, body, auditPatients }) => {
-      const found = await readJobPatients(ctx.db, client.id, body.job_ids);
-      auditPatients(found.map(({ mrn }) => mrn));
-      return { success: true, patients: found };
+      const patients = await readJobPatients(ctx.db, client.id, body.job_ids);
+      auditPatients(patients.map(({ mrn }) => mrn));
+      return { success: true, patients };
     },
   }),
   // A POST, because an MRN must not appear in a URL.
@@ -136,8 +134,8 @@ export const jobs_endpoints: readonly Endpoint[] = [
       const related = mrn === null ? [] : await listRelated(ctx.db, client.id, mrn, rest);
       const job: JobDetails = {
         ...rest,
-        emr: connectorOf(ctx, connector).display_name,
-        changes: auditTrail(savedFields(outcomesOf(rest.steps))),
+        emr: requireConnector(ctx, connector).display_name,
+        changes: auditTrail(savedFields(listOutcomes(rest.steps))),
         event: event ? withoutPayload(event) : null,
         event_gone: event_id !== null && !event,
         request_trace_id: recordedTraceId(traceparent),
@@ -206,7 +204,7 @@ function readJobId(text: string): number {
   return job_id;
 }
 
-function outcomesOf(steps: JobStep[]): Record<string, unknown>[] {
+function listOutcomes(steps: JobStep[]): Record<string, unknown>[] {
   return steps.flatMap(({ kind, detail }) => (kind === 'outcome' && detail !== null ? [detail] : []));
 }
 

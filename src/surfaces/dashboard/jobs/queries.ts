@@ -87,7 +87,7 @@ export async function exportJobs(
     for (const row of page.rows) {
       const { mrn = null, message = null } = patients.get(row.job_id) ?? {};
       mrns.push(mrn);
-      lines.push(csvLine(valuesOf(row, mrn, message).map((value) => String(value ?? ''))));
+      lines.push(csvLine(toValues(row, mrn, message).map((value) => String(value ?? ''))));
     }
     before = page.next;
   }
@@ -156,7 +156,7 @@ export async function describeJob(
   return job;
 }
 
-function valuesOf(row: JobRow, mrn: string | null, message: string | null): (string | number | null)[] {
+function toValues(row: JobRow, mrn: string | null, message: string | null): (string | number | null)[] {
   const { job_id, type, state, account, created_at, started_at, finished_at, parked_ms, attempts, error_code } = row;
   const times = [created_at, started_at, finished_at, parked_ms];
   return [job_id, type, state, account.org_id, account.user_id, mrn, ...times, attempts, error_code, message];

@@ -7,7 +7,7 @@ import { secret, success, text } from '../../../model/fields.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Context } from '../../../product/context.ts';
 import { changePassword } from '../../../product/operators/localAccounts.ts';
-import { endSessionById, endSessionsOf, listSessions } from '../../../product/operators/operatorSessions.ts';
+import { endOperatorSessions, endSessionById, listSessions } from '../../../product/operators/operatorSessions.ts';
 import { findOperator, setTotp } from '../../../product/operators/operators.ts';
 import {
   deletePasskey,
@@ -216,7 +216,7 @@ export const me_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success }),
     handle: async ({ ctx, headers, operator, recordInTransaction }) => {
       await ctx.db.system.begin(async (tx) => {
-        await endSessionsOf(tx, operator.id, readSessionCookie(ctx, headers));
+        await endOperatorSessions(tx, operator.id, readSessionCookie(ctx, headers));
         await recordInTransaction(tx);
       });
       endStreams(ctx, operator);
@@ -232,11 +232,11 @@ type OwnRequest = Pick<
 
 /** Who replaces or turns off an authenticator app must have it, or a recovery code. A session alone is not enough. */
 async function requireCurrentCode({ ctx, operator }: OwnRequest, code: string | undefined): Promise<void> {
-  const known = operator.totp ? await findOperator(ctx.db.system, operator.email) : undefined;
-  if (!known?.totp_sealed) return;
+  const stored = operator.totp ? await findOperator(ctx.db.system, operator.email) : undefined;
+  if (!stored?.totp_sealed) return;
   const field = 'current_code';
   if (!code) throw apiError('missing_field', { field }, { field });
-  await requireCode(ctx, known, code);
+  await requireCode(ctx, stored, code);
 }
 
 /** Changes the caller's second factors, ends the other sessions, and returns new recovery codes if there were none. */
@@ -244,7 +244,7 @@ async function changeFactors(request: OwnRequest, change: (tx: Tx) => Promise<vo
   const { ctx, headers, operator, recordInTransaction } = request;
   const codes = await ctx.db.system.begin(async (tx) => {
     const created = await changeSecondFactors(tx, operator.id, () => change(tx));
-    await endSessionsOf(tx, operator.id, readSessionCookie(ctx, headers));
+    await endOperatorSessions(tx, operator.id, readSessionCookie(ctx, headers));
     await recordInTransaction(tx);
     return created;
   });

@@ -11,7 +11,7 @@ import {
   listInvitations,
   removeInvitation,
 } from '../../../product/operators/operatorInvitations.ts';
-import { endSessionsOf } from '../../../product/operators/operatorSessions.ts';
+import { endOperatorSessions } from '../../../product/operators/operatorSessions.ts';
 import {
   allowLinking,
   changeOperator,
@@ -87,7 +87,7 @@ export const operators_endpoints: readonly Endpoint[] = [
         if (sso_link !== undefined) await allowLinking(tx, id, sso_link, operator.id);
         if (!(await hasOwner(tx))) throw apiError('owner_last');
         const access_changed = changes.role !== undefined || access !== undefined || changes.may_reveal !== undefined;
-        if (access_changed || changes.disabled) await endSessionsOf(tx, id);
+        if (access_changed || changes.disabled) await endOperatorSessions(tx, id);
         if (changes.disabled || isLowered(before, await readAccess(tx, id))) await endPreparations(tx, id);
         await recordInTransaction(tx);
       });

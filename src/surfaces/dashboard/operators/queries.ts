@@ -21,13 +21,13 @@ export async function resolveClients<Sent extends AccessChanges['clients']>(
   sent: Sent,
 ): Promise<ClientAccess[] | Exclude<Sent, readonly unknown[]>> {
   if (!Array.isArray(sent)) return sent as Exclude<Sent, readonly unknown[]>;
-  const known = await tx<{ id: string; public_id: string }[]>`
+  const clients = await tx<{ id: string; public_id: string }[]>`
     SELECT id, public_id FROM clients WHERE public_id = ANY (${sent.map(({ client_id }) => client_id)})`;
   return sent.map(({ client_id, role }, n) => {
-    const found = known.find(({ public_id }) => public_id === client_id);
+    const match = clients.find(({ public_id }) => public_id === client_id);
     const repeated = sent.findIndex((each) => each.client_id === client_id) < n;
     if (repeated) throw apiError('invalid_field', { rule: 'clients must not repeat a client' }, { field: 'clients' });
-    if (!found) throw apiError('record_not_found', { noun: 'Client', id: client_id }, { field: 'clients' });
-    return { id: found.id, role };
+    if (!match) throw apiError('record_not_found', { noun: 'Client', id: client_id }, { field: 'clients' });
+    return { id: match.id, role };
   });
 }

@@ -4,7 +4,7 @@ import { parseId } from '../../../catalog/ids.ts';
 import { type Endpoint, endpoint, JsonText } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
 import { AvailabilityQuery, AvailabilityResponse } from '../../../model/availability.ts';
-import { patientsOf } from '../../../model/events.ts';
+import { collectMrns } from '../../../model/events.ts';
 import { activity, clearable, nullable, patientDetail, success } from '../../../model/fields.ts';
 import { findKind, type KindName, record_kinds } from '../../../model/records/kinds.ts';
 import { patients } from '../../../model/records/patients.ts';
@@ -21,7 +21,7 @@ import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
 import { patientsErase } from '../erasure/endpoints.ts';
 import { listRows } from '../jobs/queries.ts';
 import { job_row } from '../jobs/schema.ts';
-import { openOrganization, organization_params, organization_path, record_params } from '../organization.ts';
+import { organization_params, organization_path, record_params, requireOrganization } from '../organization.ts';
 import { findPatients, latestSync, listKinds, listOrganizations, readDefaultHours, readProvider } from './queries.ts';
 import {
   type DashboardKind,
@@ -71,7 +71,7 @@ export const records_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success, kinds: Type.Array(kind_row), sync: nullable(latest_sync) }),
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params }) => {
-      const scope = await openOrganization(ctx, client, params);
+      const scope = await requireOrganization(ctx, client, params);
       const [kinds, sync] = await Promise.all([listKinds(ctx.db, scope), latestSync(ctx.db, scope)]);
       return { success: true, kinds, sync };
     },
@@ -91,7 +91,7 @@ export const records_endpoints: readonly Endpoint[] = [
     handle: async ({ ctx, client, params }) => {
       const kind = findKind(params.kind);
       if (kind?.list?.returns !== 'all') throw apiError('record_not_found', { noun: 'List', id: params.kind });
-      return new JsonText(await readList(ctx.db, await openOrganization(ctx, client, params), kind));
+      return new JsonText(await readList(ctx.db, await requireOrganization(ctx, client, params), kind));
     },
   }),
   endpoint({
@@ -110,12 +110,12 @@ export const records_endpoints: readonly Endpoint[] = [
     }),
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params, auditPatients }) => {
-      const scope = await openOrganization(ctx, client, params);
+      const scope = await requireOrganization(ctx, client, params);
       const [kind, id] = [findKind(params.kind), parseId(params.id)];
-      const found = kind && id && (await readRecord(ctx.db, scope, kind, id));
-      if (!found) throw apiError('record_not_found', { noun: 'Record', id: params.id });
-      auditPatients([found.mrn]);
-      return { success: true, record: found.record };
+      const stored = kind && id && (await readRecord(ctx.db, scope, kind, id));
+      if (!stored) throw apiError('record_not_found', { noun: 'Record', id: params.id });
+      auditPatients([stored.mrn]);
+      return { success: true, record: stored.record };
     },
   }),
   ...record_searches,
@@ -134,7 +134,7 @@ export const records_endpoints: readonly Endpoint[] = [
     handle: async ({ ctx, client, body: { text }, auditPatients }) => {
       const patients = await findPatients(ctx.db, client.id, text, { patients_max });
       // Also the search text, in case it was the MRN of a patient who is not stored.
-      auditPatients(patientsOf({ mrn: text.trim(), patients }));
+      auditPatients(collectMrns({ mrn: text.trim(), patients }));
       return { success: true, patients };
     },
   }),
@@ -151,17 +151,17 @@ export const records_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success, jobs: Type.Array(job_row) }),
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params, auditPatients }) => {
-      const scope = await openOrganization(ctx, client, params);
+      const scope = await requireOrganization(ctx, client, params);
       const id = parseId(params.id);
       const patient = id && (await readRecord(ctx.db, scope, patients, id));
       if (!patient) throw apiError('record_not_found', { noun: 'Patient', id: params.id });
       auditPatients([patient.mrn]);
       // A patient who does not exist in the EMR yet has no MRN and only the jobs of the creation.
       const { mrn } = patient;
-      const found = await listRows(ctx.db, client.id, { page_size: 100 }, (sql) =>
+      const page = await listRows(ctx.db, client.id, { page_size: 100 }, (sql) =>
         mrn === null ? sql`SELECT id FROM jobs WHERE operation_id = ${id}` : jobsOfPatient(sql, client.id, mrn),
       );
-      return { success: true, jobs: found.rows };
+      return { success: true, jobs: page.rows };
     },
   }),
   patientsErase,
@@ -184,11 +184,11 @@ export const records_endpoints: readonly Endpoint[] = [
     }),
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params }) => {
-      const scope = await openOrganization(ctx, client, params);
+      const scope = await requireOrganization(ctx, client, params);
       const id = parseId(params.id);
-      const found = id && (await readProvider(ctx.db, scope, id));
-      if (!found) throw apiError('record_not_found', { noun: 'Provider', id: params.id });
-      return { success: true, ...found };
+      const provider = id && (await readProvider(ctx.db, scope, id));
+      if (!provider) throw apiError('record_not_found', { noun: 'Provider', id: params.id });
+      return { success: true, ...provider };
     },
   }),
   endpoint({
@@ -203,7 +203,7 @@ export const records_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success }),
     errors: ['no_field', 'record_not_found', 'location_not_found', 'first_sync_pending'],
     handle: async ({ ctx, client, params, body, inTransaction }) => {
-      const scope = await openOrganization(ctx, client, params);
+      const scope = await requireOrganization(ctx, client, params);
       return inTransaction(async (tx) => {
         const id = parseId(params.id);
         if (!id || !(await updateProviderSettings(tx, scope, { id }, body))) {
@@ -225,7 +225,7 @@ export const records_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success }),
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params, body, inTransaction }) => {
-      const { organization_id } = await openOrganization(ctx, client, params);
+      const { organization_id } = await requireOrganization(ctx, client, params);
       return inTransaction(async (tx) => {
         const id = parseId(params.id);
         if (!id || !(await setLocationStatus(tx, organization_id, id, body.status))) {
@@ -249,7 +249,7 @@ export const records_endpoints: readonly Endpoint[] = [
     response: AvailabilityResponse,
     errors: ['record_not_found', 'provider_not_found', 'location_not_found', 'first_sync_pending'],
     handle: async ({ ctx, client, params, query }) =>
-      readAvailability(ctx.db, await openOrganization(ctx, client, params), query),
+      readAvailability(ctx.db, await requireOrganization(ctx, client, params), query),
   }),
   endpoint({
     id: 'dashboard.default-hours.get',
@@ -270,7 +270,7 @@ export const records_endpoints: readonly Endpoint[] = [
     }),
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params }) => {
-      const scope = await openOrganization(ctx, client, params);
+      const scope = await requireOrganization(ctx, client, params);
       return { success: true, ...(await readDefaultHours(ctx.db, scope)) };
     },
   }),
@@ -289,7 +289,7 @@ export const records_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success }),
     errors: ['no_field', 'record_not_found', 'location_not_found', 'first_sync_pending'],
     handle: async ({ ctx, client, params, body, inTransaction }) => {
-      const scope = await openOrganization(ctx, client, params);
+      const scope = await requireOrganization(ctx, client, params);
       const { hours, appointment_minutes } = body;
       if (hours === undefined && appointment_minutes === undefined) throw apiError('no_field');
       return inTransaction(async (tx) => {
@@ -314,7 +314,7 @@ export const records_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success }),
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params, inTransaction, auditSubject }) => {
-      const { organization_id } = await openOrganization(ctx, client, params);
+      const { organization_id } = await requireOrganization(ctx, client, params);
       return inTransaction(async (tx) => {
         const removals = await confirmRemovals(tx, organization_id, params.kind);
         if (!removals) throw apiError('record_not_found', { noun: 'Held removal', id: params.kind });
@@ -355,9 +355,9 @@ function searchEndpoint(kind: DashboardKind): Endpoint {
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params, body, auditPatients }) => {
       const { before = '1', page_size = 50, ...filters } = body;
-      const scope = await openOrganization(ctx, client, params);
+      const scope = await requireOrganization(ctx, client, params);
       const read = await readPage(ctx.db, scope, kind, { filters, page: Number(before), page_size });
-      auditPatients([...read.mrns, ...patientsOf(filters)]);
+      auditPatients([...read.mrns, ...collectMrns(filters)]);
       const page: PageJson = JSON.parse(read.body);
       const { current_page, total_pages, total_count: total } = page.pagination;
       return {

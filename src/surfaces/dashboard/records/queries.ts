@@ -1,9 +1,9 @@
 import { phoneDigits } from '../../../model/fields.ts';
-import { fold, needleOf } from '../../../model/fold.ts';
+import { fold, toNeedle } from '../../../model/fold.ts';
 import type { Provider } from '../../../model/records/providers.ts';
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
 import { isDate } from '../../../platform/time/days.ts';
-import { connectorOf } from '../../../product/accounts/openAccount.ts';
+import { requireConnector } from '../../../product/accounts/connectAccount.ts';
 import type { Context } from '../../../product/context.ts';
 import { standard_hours } from '../../../product/records/hours.ts';
 import { containsName, namedRecords, nameField, recordsNamed } from '../../../product/records/nameSuffixes.ts';
@@ -24,7 +24,7 @@ export async function listOrganizations(ctx: Context, client_id: string): Promis
     client_id,
     (sql) => sql`SELECT id, org_id, timezone, connector FROM organizations ORDER BY created_at, id`,
   );
-  return rows.map(({ connector, ...row }) => ({ ...row, emr_name: connectorOf(ctx, connector).display_name }));
+  return rows.map(({ connector, ...row }) => ({ ...row, emr_name: requireConnector(ctx, connector).display_name }));
 }
 
 /** The record kinds with a list, and how many records of each an organization has. */
@@ -71,7 +71,7 @@ export function findPatients(
   { patients_max }: { patients_max: number },
 ): Promise<FoundPatient[]> {
   return db.search<FoundPatient>(client_id, (sql) => {
-    const { source, condition } = searchOf(sql, client_id, text.trim());
+    const { source, condition } = buildSearch(sql, client_id, text.trim());
     return sql`
       SELECT listed.id, organization_id, org_id, doc->>'first_name' AS first_name, doc->>'last_name' AS last_name, doc->>'dob' AS dob, mrn
         FROM ${source} JOIN organizations ON organizations.id = organization_id
@@ -168,7 +168,7 @@ function inOrganizations(sql: Query, client_id: string): Fragment {
 /** Where the patients are read from, under the name `listed`, and a condition about them. */
 type Search = { source: Fragment; condition: Fragment };
 
-function searchOf(sql: Query, client_id: string, text: string): Search {
+function buildSearch(sql: Query, client_id: string, text: string): Search {
   const source = sql`patients AS listed`;
   const dob = readDay(text);
   if (dob !== undefined) return { source, condition: sql`dob = ${dob}` };
@@ -178,7 +178,7 @@ function searchOf(sql: Query, client_id: string, text: string): Search {
     return { source, condition: sql`(phone = ${phone} OR cell_phone = ${phone} OR mrn = ${text})` };
   const names = fold(text)
     .split(/[\s,]+/)
-    .filter((word) => needleOf(word) !== null);
+    .filter((word) => toNeedle(word) !== null);
   if (names.length === 0) return { source, condition: sql`mrn = ${text}` };
   const matches = names
     .map((name) => sql`(${containsName(sql, sql`last_folded`, name)} OR ${containsName(sql, sql`first_folded`, name)})`)

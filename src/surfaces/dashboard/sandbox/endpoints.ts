@@ -6,20 +6,20 @@ import { findAccountByToken } from '../../../product/accounts/accounts.ts';
 import { findClient } from '../../../product/clients/clients.ts';
 import { requestWrite } from '../../../product/writes/requestWrite.ts';
 import { createTelephoneEncounter } from '../../../product/writes/telephone-encounters/telephoneEncounter.create.ts';
-import type { Clinic } from '../../sandbox/openClinic.ts';
+import type { SandboxEmr } from '../../sandbox/sandboxEmr.ts';
 import { sandbox_state } from './schema.ts';
 
 /** The sandbox's EMR, or undefined before it is up and in processes that only serve the API. */
-export type FindClinic = () => Clinic | undefined;
+export type FindSandboxEmr = () => SandboxEmr | undefined;
 
 const declared = { surface: 'dashboard', auth: 'operator', sandbox: true } as const;
 
 /** The Sandbox page: faults, sign-in codes and sessions of the reference EMR. */
-export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] => {
-  const requireClinic = (): Clinic => {
-    const clinic = findClinic();
-    if (!clinic) throw apiError('emr_unavailable', { emr: 'The reference EMR' });
-    return clinic;
+export const sandboxEndpoints = (findEmr: FindSandboxEmr): readonly Endpoint[] => {
+  const requireEmr = (): SandboxEmr => {
+    const emr = findEmr();
+    if (!emr) throw apiError('emr_unavailable', { emr: 'The reference EMR' });
+    return emr;
   };
   return [
     endpoint({
@@ -34,7 +34,7 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
       summary: 'Retrieve the reference EMR’s faults, staff and one-time codes',
       response: Type.Object({ success, sandbox: sandbox_state }),
       errors: ['emr_unavailable'],
-      handle: async () => ({ success: true, sandbox: await requireClinic().describe() }),
+      handle: async () => ({ success: true, sandbox: await requireEmr().describe() }),
     }),
     endpoint({
       ...declared,
@@ -47,8 +47,8 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
       response: Type.Object({ success }),
       errors: ['record_not_found', 'emr_unavailable'],
       handle: async ({ params, body }) => {
-        const found = await requireClinic().setFault(params.switch_id, body.to);
-        if (!found) throw apiError('record_not_found', { noun: 'Fault', id: params.switch_id });
+        const exists = await requireEmr().setFault(params.switch_id, body.to);
+        if (!exists) throw apiError('record_not_found', { noun: 'Fault', id: params.switch_id });
         return { success: true };
       },
     }),
@@ -61,7 +61,7 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
       response: Type.Object({ success }),
       errors: ['emr_unavailable'],
       handle: async () => {
-        await requireClinic().clearFaults();
+        await requireEmr().clearFaults();
         return { success: true };
       },
     }),
@@ -75,7 +75,7 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
       response: Type.Object({ success }),
       errors: ['emr_unavailable'],
       handle: async ({ body }) => {
-        await requireClinic().expireSessions(body.mode);
+        await requireEmr().expireSessions(body.mode);
         return { success: true };
       },
     }),
@@ -89,7 +89,7 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
       response: Type.Object({ success }),
       errors: ['emr_unavailable'],
       handle: async ({ body }) => {
-        await requireClinic().lock(body.user_name, body.locked);
+        await requireEmr().lock(body.user_name, body.locked);
         return { success: true };
       },
     }),
@@ -103,7 +103,7 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
       response: Type.Object({ success }),
       errors: ['emr_unavailable'],
       handle: async () => {
-        await requireClinic().reset();
+        await requireEmr().reset();
         return { success: true };
       },
     }),
@@ -117,7 +117,7 @@ export const sandboxEndpoints = (findClinic: FindClinic): readonly Endpoint[] =>
       response: Type.Object({ success, client_id: Type.String(), job_id: Type.Integer() }),
       errors: ['login_required', 'emr_unavailable'],
       handle: async ({ ctx, auditPatients }) => {
-        const { access_token, call } = requireClinic().first;
+        const { access_token, call } = requireEmr().first;
         const account = await findAccountByToken(ctx, access_token);
         const client = account && (await findClient(ctx, account.client_id));
         if (!client || account.status !== 'active') throw apiError('login_required');

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { ApiError, apiError, type ErrorCode, errors } from '../../../catalog/errors.ts';
 import { version } from '../../../catalog/version.ts';
 import {
-  csrfTokenOf,
+  deriveCsrfToken,
   deviceCookie,
   readCookie,
   readDeviceCookie,
@@ -53,7 +53,7 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     errors: [...password_errors, 'operator_request_foreign'],
     handle: async ({ ctx, headers, address, body }) => {
       requireOwnOrigin(ctx, headers);
-      const browser = browserOf(ctx, headers, address);
+      const browser = readBrowser(ctx, headers, address);
       return started(ctx, await signInOperator(ctx, await checkPassword(ctx, body, browser), browser));
     },
   }),
@@ -102,7 +102,7 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     errors: ['passkey_refused', 'passkeys_need_name', 'operator_password_off', 'operator_request_foreign'],
     handle: async ({ ctx, headers, address, body }) => {
       requireOwnOrigin(ctx, headers);
-      const browser = browserOf(ctx, headers, address);
+      const browser = readBrowser(ctx, headers, address);
       return started(ctx, await signInOperator(ctx, await checkPasskeySignIn(ctx, body.passkey, browser), browser));
     },
   }),
@@ -124,11 +124,11 @@ export const sign_in_endpoints: readonly Endpoint[] = [
       const { password, code, passkey } = body;
       if (password === undefined && !passkey)
         throw apiError('missing_field', { field: 'password' }, { field: 'password' });
-      const given = { email: operator.email, password: password ?? '', code };
-      const browser = browserOf(ctx, headers, address);
+      const password_proof = { email: operator.email, password: password ?? '', code };
+      const browser = readBrowser(ctx, headers, address);
       const proof = passkey
         ? await checkPasskeySignIn(ctx, passkey, browser)
-        : await checkPassword(ctx, given, browser);
+        : await checkPassword(ctx, password_proof, browser);
       // The passkey belongs to another operator who uses the same browser.
       if (proof.operator_id !== operator.id) throw apiError('passkey_refused');
       await ctx.db.system.begin(async (tx) => {
@@ -277,7 +277,7 @@ export const sign_in_endpoints: readonly Endpoint[] = [
         }),
       );
       if (!accepted) throw apiError('invitation_invalid');
-      const browser = browserOf(ctx, headers, address);
+      const browser = readBrowser(ctx, headers, address);
       return started(ctx, await signInOperator(ctx, { ...accepted, method: 'password' }, browser));
     },
   }),
@@ -292,7 +292,7 @@ export async function finishSignIn(ctx: Context, request: FastifyRequest, reply:
   const used = setCookie(ctx, 'sso', '');
   try {
     const state_cookie = readCookie(ctx, request.headers, 'sso');
-    const browser = browserOf(ctx, request.headers, request.ip);
+    const browser = readBrowser(ctx, request.headers, request.ip);
     const { path, token, refused } = await finishSingleSignOn(ctx, { query, state_cookie }, browser);
     const session = token === undefined ? [] : [setCookie(ctx, 'session', token)];
     const error = refused ? [setCookie(ctx, 'sign_in_error', refused.code)] : [];
@@ -303,7 +303,7 @@ export async function finishSignIn(ctx: Context, request: FastifyRequest, reply:
   }
 }
 
-function browserOf(ctx: Context, headers: IncomingHttpHeaders, address: string): Browser {
+function readBrowser(ctx: Context, headers: IncomingHttpHeaders, address: string): Browser {
   return { address, user_agent: headers['user-agent'] ?? '', device: readDeviceCookie(ctx, headers) };
 }
 
@@ -328,7 +328,7 @@ function describeSession(ctx: Context, token: string, operator: Operator): Sessi
     method: operator.method,
     pending_setup: pendingSetup(ctx.config, operator) ?? null,
     second_factor_required: ctx.config.operator_second_factor === 'required',
-    csrf_token: csrfTokenOf(token),
+    csrf_token: deriveCsrfToken(token),
     sandbox: ctx.config.sandbox,
     version,
   };

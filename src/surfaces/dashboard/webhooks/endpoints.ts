@@ -3,7 +3,7 @@ import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
-import { changesOf, clearable, id, immediately, nullable, success } from '../../../model/fields.ts';
+import { clearable, id, immediately, nullable, success, toChanges } from '../../../model/fields.ts';
 import { WebhookRequest } from '../../../model/webhook.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Context } from '../../../product/context.ts';
@@ -21,9 +21,9 @@ import {
 } from '../../../product/webhooks/endpoints.ts';
 import {
   clearRequests,
+  createReceiver,
   findReceiver,
   listRequests,
-  openReceiver,
   patientsInBody,
   type Receiver,
   readRequest,
@@ -84,9 +84,9 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     params: Type.Object({ client_id: Type.String(), id: Type.String() }),
     response: Type.Object({ success, error: nullable(webhook_error) }),
     handle: async ({ ctx, client, params: { id }, auditPatients }) => {
-      const found = await readLastError(ctx.db, client.id, id);
-      auditPatients(found?.mrns ?? []);
-      return { success: true, error: found?.error ?? null };
+      const last = await readLastError(ctx.db, client.id, id);
+      auditPatients(last?.mrns ?? []);
+      return { success: true, error: last?.error ?? null };
     },
   }),
   endpoint({
@@ -118,7 +118,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     method: 'PATCH',
     path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
     summary: 'Change the URL or the event types of a webhook endpoint',
-    body: Type.Object(changesOf(WebhookRequest)),
+    body: Type.Object(toChanges(WebhookRequest)),
     response: Type.Object({ success }),
     errors: ['webhook_url_refused'],
     change: async (ctx, tx, { client_id, webhook_id: id, body: { webhook_url: url, event_types } }) => {
@@ -215,8 +215,8 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     params: Type.Object({ client_id: Type.String() }),
     response: Type.Object({ success, receiver: nullable(receiver), refused: nullable(Type.String()) }),
     handle: async ({ ctx, client }) => {
-      const found = await ctx.db.tenant(client.id, findReceiver);
-      return { success: true, receiver: found ? describeReceiver(found) : null, refused: receiverRefusal(ctx) };
+      const receiver = await ctx.db.tenant(client.id, findReceiver);
+      return { success: true, receiver: receiver ? describeReceiver(receiver) : null, refused: receiverRefusal(ctx) };
     },
   }),
   endpoint({
@@ -232,9 +232,9 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     errors: ['webhook_url_refused', 'webhook_endpoints_max'],
     handle: async ({ ctx, client, auditSubject, inTransaction }) => {
       const response = await inTransaction(async (tx) => {
-        const opened = await openReceiver(ctx, tx, client.id);
-        auditSubject({ subject: opened.receiver.endpoint_id, detail: opened.detail });
-        return { success: true, receiver: describeReceiver(opened.receiver) };
+        const created = await createReceiver(ctx, tx, client.id);
+        auditSubject({ subject: created.receiver.endpoint_id, detail: created.detail });
+        return { success: true, receiver: describeReceiver(created.receiver) };
       });
       ctx.notifications.notify('chartwire_live', `events ${client.id}`);
       return response;
@@ -257,8 +257,8 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     errors: ['record_not_found'],
     handle: async ({ ctx, client, body: { status, delay_ms, times }, inTransaction }) => {
       const response = await inTransaction(async (tx) => {
-        const found = await setResponse(tx, { status: status ?? null, delay_ms, times: times ?? null });
-        if (!found) throw apiError('record_not_found', { noun: 'Receiver', id: client.public_id });
+        const updated = await setResponse(tx, { status: status ?? null, delay_ms, times: times ?? null });
+        if (!updated) throw apiError('record_not_found', { noun: 'Receiver', id: client.public_id });
         return { success: true };
       });
       ctx.notifications.notify('chartwire_live', `events ${client.id}`);

@@ -46,7 +46,7 @@ export async function readLastError(
   client_id: string,
   endpoint_id: string,
 ): Promise<{ error: WebhookError; mrns: string[] } | undefined> {
-  const [found] = await db.search<{ error: WebhookError; mrns: string[] }>(
+  const [last] = await db.search<{ error: WebhookError; mrns: string[] }>(
     client_id,
     (sql) => sql`
       SELECT json_build_object('at', iso(attempt.at), 'status_code', attempt.status_code, 'problem', attempt.problem,
@@ -58,5 +58,5 @@ export async function readLastError(
          AND attempt.at > now() - interval '30 days'
        ORDER BY attempt.at DESC LIMIT 1`,
   );
-  return found;
+  return last;
 }

@@ -2,8 +2,8 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { accountBalances } from '../../../../src/emr/fhir/coverage/accounts.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
-import { openEndpoint } from '../../larkspur/fixture.ts';
-import { openCharts } from '../charts.ts';
+import { createEndpoint } from '../../larkspur/fixture.ts';
+import { linkCharts } from '../charts.ts';
 import { bySecret, signedIn } from '../fixture.ts';
 
 let server: FhirServer;
@@ -29,13 +29,13 @@ const account = (extension: fhir.Extension[]): fhir.Account => ({
 });
 
 test('the balances are those of the open invoices, the insurance’s share only in the account’s', async () => {
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   expect(await emr.getBalances('pat-1')).toStrictEqual({ patient_balance: 40.1, account_balance: 120.3 });
   expect(await emr.getBalances('pat-2')).toStrictEqual({ patient_balance: 0, account_balance: 0 });
 });
 
 test('an open invoice without an amount, or in another currency, makes the balance unknown', async () => {
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   const invoice = { resourceType: 'Invoice' as const, status: 'issued' as const };
   await server.storeUnchecked({ ...invoice, subject: { reference: 'Patient/pat-2' } });
   expect(await emr.getBalances('pat-2')).toStrictEqual({ patient_balance: null, account_balance: null });
@@ -45,7 +45,7 @@ test('an open invoice without an amount, or in another currency, makes the balan
 
 test('the balances of accounts come first', async () => {
   await server.storeUnchecked(account([balance('patient', money(12.5)), balance('total', money(99.99))]));
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   expect(await emr.getBalances('pat-4')).toStrictEqual({ patient_balance: 12.5, account_balance: 99.99 });
   expect(accountBalances(account([balance('total', money(3))]))).toStrictEqual({
     patient_balance: null,
@@ -54,10 +54,10 @@ test('the balances of accounts come first', async () => {
 });
 
 test('a server with accounts only says nothing if they have no balance; one with neither does not offer balances', async () => {
-  const offered = async () => (await signedIn(openEndpoint(server.url), bySecret(server))).capabilities;
+  const offered = async () => (await signedIn(createEndpoint(server.url), bySecret(server))).capabilities;
   server.faults.withheld = { Invoice: 'all' };
   expect(await offered()).toContain('getBalances');
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   expect(await emr.getBalances('pat-1')).toStrictEqual({ patient_balance: null, account_balance: null });
   server.faults.withheld = { Invoice: 'all', Account: 'all' };
   expect(await offered()).not.toContain('getBalances');
@@ -78,13 +78,13 @@ test('on a server without prescriptions, the medications are those that the pati
     await server.storeUnchecked(each);
   }
   server.faults.withheld = { MedicationRequest: 'all' };
-  const { emr } = await openCharts(server);
-  const found = await emr.listMedications('pat-1');
-  expect(found.map(({ ehr_id, active }) => [ehr_id, active]).sort()).toStrictEqual([
+  const { emr } = await linkCharts(server);
+  const medications = await emr.listMedications('pat-1');
+  expect(medications.map(({ ehr_id, active }) => [ehr_id, active]).sort()).toStrictEqual([
     ['MedicationStatement/a', true],
     ['MedicationStatement/b', false],
   ]);
-  expect(found.find(({ active }) => active)).toMatchObject({
+  expect(medications.find(({ active }) => active)).toMatchObject({
     name: 'drug a',
     frequency: 'One tablet once a day',
     start_date: '2026-01-05',

@@ -2,8 +2,8 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { collect } from '../../../../src/emr/operations/operation.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint } from '../../larkspur/fixture.ts';
-import { type Charts, markedBy, openCharts, performWrite } from '../charts.ts';
+import { awaitFailure, createEndpoint } from '../../larkspur/fixture.ts';
+import { type Charts, linkCharts, markedBy, performWrite } from '../charts.ts';
 import { bySecret, signedIn } from '../fixture.ts';
 import { empty_patient } from '../inputs.ts';
 
@@ -26,7 +26,7 @@ const unique = { first_name: 'uma', last_name: 'Doctorsdóttir' };
 const twin = { first_name: 'Twin', last_name: 'Doctorsdottir' };
 const nobody = { first_name: 'No', last_name: 'Such-Doctor' };
 
-async function openWithDoctors(): Promise<Charts> {
+async function linkWithDoctors(): Promise<Charts> {
   for (const each of [
     practitioner('uma', 'Uma'),
     practitioner('retired-uma', 'Uma', false),
@@ -35,10 +35,10 @@ async function openWithDoctors(): Promise<Charts> {
   ]) {
     await server.storeUnchecked(each);
   }
-  return openCharts(server);
+  return linkCharts(server);
 }
 
-const referralsOf = async (id: string) =>
+const findReferrals = async (id: string) =>
   (await server.resources<fhir.ServiceRequest>('ServiceRequest')).filter(
     ({ subject, code }) =>
       subject.reference === `Patient/${id}` && code?.coding?.some((coding) => coding.code === '3457005'),
@@ -47,9 +47,9 @@ const rows = (changes: { property: string; before: string | null; after: string 
   changes.map(({ property, before, after }) => [property, before, after]);
 
 test('doctors are found by their whole name, whatever its case and accents', async () => {
-  const { emr } = await openWithDoctors();
-  const found = await emr.findReferringProviders(unique);
-  expect(found.map(({ ehr_id, status }) => [ehr_id, status]).sort()).toStrictEqual([
+  const { emr } = await linkWithDoctors();
+  const matches = await emr.findReferringProviders(unique);
+  expect(matches.map(({ ehr_id, status }) => [ehr_id, status]).sort()).toStrictEqual([
     ['retired-uma', 'inactive'],
     ['uma', 'active'],
   ]);
@@ -61,7 +61,7 @@ describe('a change of the primary care provider by name', () => {
   const change = (pcp: typeof unique) => ({ patient_ehr_id: 'pat-1', save_previous_address: true, pcp });
 
   test('links the only active practitioner with that name', async () => {
-    const { emr } = await openWithDoctors();
+    const { emr } = await linkWithDoctors();
     const { changes } = await emr.updatePatient.send(change(unique), newMarker());
     expect(rows(changes)).toContainEqual(['pcp_id', expect.stringMatching(/^prac-/), 'uma']);
     const chart = (await server.resources<fhir.Patient>('Patient')).find(({ id }) => id === 'pat-1');
@@ -72,14 +72,14 @@ describe('a change of the primary care provider by name', () => {
     ['nobody has', nobody, 'record_not_found', 'No referring provider is called No Such-Doctor.'],
     ['several have', twin, 'record_ambiguous', 'Several referring providers are called Twin Doctorsdottir.'],
   ])('is refused for a name that %s', async (_who, pcp, code, message) => {
-    const { emr } = await openWithDoctors();
+    const { emr } = await linkWithDoctors();
     const marker = newMarker();
-    expect(await failureOf(emr.updatePatient.send(change(pcp), marker))).toMatchObject({ code, message });
+    expect(await awaitFailure(emr.updatePatient.send(change(pcp), marker))).toMatchObject({ code, message });
     expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
   });
 
   test('is not offered where practitioners cannot be searched by name', async () => {
-    const offered = async () => (await signedIn(openEndpoint(server.url), bySecret(server))).capabilities;
+    const offered = async () => (await signedIn(createEndpoint(server.url), bySecret(server))).capabilities;
     expect(await offered()).toContain('updatePatient.pcp_last_name');
     server.faults.withheld_params = { Practitioner: ['family'] };
     expect(await offered()).not.toContain('updatePatient.pcp_last_name');
@@ -90,7 +90,7 @@ describe('the referral of a patient', () => {
   const referring = { ehr_id: 'ref-1' };
 
   test('is a service request of the referring provider, and not an order', async () => {
-    const { emr } = await openWithDoctors();
+    const { emr } = await linkWithDoctors();
     const marker = newMarker();
     const input = { ...empty_patient, referring, rendering_provider_ehr_id: 'prac-1' };
     const { ehr_id } = await emr.createPatient.send(input, marker);
@@ -111,14 +111,14 @@ describe('the referral of a patient', () => {
     ['by a name that one practitioner has', unique, { reference: 'Practitioner/uma' }],
     ['by a name that nobody has', nobody, { display: 'No Such-Doctor' }],
   ])('%s', async (_name, sent, requester) => {
-    const { emr } = await openWithDoctors();
+    const { emr } = await linkWithDoctors();
     const marker = newMarker();
     await emr.createPatient.send({ ...empty_patient, referring: sent }, marker);
     expect(await markedBy(server, 'ServiceRequest', marker)).toMatchObject([{ requester }]);
   });
 
   test('is changed in place, returned with its previous values, and withdrawn when it is cleared', async () => {
-    const { emr } = await openWithDoctors();
+    const { emr } = await linkWithDoctors();
     const { ehr_id } = await emr.createPatient.send({ ...empty_patient, referring }, newMarker());
     const update = { patient_ehr_id: ehr_id, save_previous_address: true };
     const changed = await emr.updatePatient.send(
@@ -130,12 +130,12 @@ describe('the referral of a patient', () => {
       ['referring_provider_id', 'ref-1', 'uma'],
       ['referred_to_provider_id', null, 'prac-2'],
     ]);
-    expect(await referralsOf(ehr_id)).toMatchObject([{ status: 'active' }]);
+    expect(await findReferrals(ehr_id)).toMatchObject([{ status: 'active' }]);
     await emr.updatePatient.send({ ...update, referring: null, rendering_provider_ehr_id: null }, newMarker());
-    expect(await referralsOf(ehr_id)).toMatchObject([{ status: 'revoked' }]);
+    expect(await findReferrals(ehr_id)).toMatchObject([{ status: 'revoked' }]);
     // A later one is a new referral.
     await emr.updatePatient.send({ ...update, referring }, newMarker());
-    expect((await referralsOf(ehr_id)).map(({ status }) => status).sort()).toStrictEqual(['active', 'revoked']);
+    expect((await findReferrals(ehr_id)).map(({ status }) => status).sort()).toStrictEqual(['active', 'revoked']);
   });
 
   test('leaves referrals alone that others have written', async () => {
@@ -149,9 +149,9 @@ describe('the referral of a patient', () => {
       requester: { reference: 'Practitioner/prac-1' },
       authoredOn: '2026-01-05',
     });
-    const { emr } = await openWithDoctors();
+    const { emr } = await linkWithDoctors();
     await emr.updatePatient.send({ patient_ehr_id: 'pat-2', save_previous_address: true, referring }, newMarker());
-    const requesters = (await referralsOf('pat-2')).map(({ requester }) => requester?.reference);
+    const requesters = (await findReferrals('pat-2')).map(({ requester }) => requester?.reference);
     expect(requesters.sort()).toStrictEqual(['Practitioner/prac-1', 'Practitioner/ref-1']);
     expect((await collect(emr.listOrders())).map((order) => order.ehr_id)).toContain('clinical-referral');
   });
@@ -160,7 +160,7 @@ describe('the referral of a patient', () => {
     'is changed once, whichever request or response is lost (conditional create: %s)',
     async (conditional_create) => {
       server.faults.conditional_create = conditional_create;
-      const { emr, lose, requests } = await openWithDoctors();
+      const { emr, lose, requests } = await linkWithDoctors();
       const patient = async () => (await emr.createPatient.send(empty_patient, newMarker())).ehr_id;
       const refer = (patient_ehr_id: string) =>
         performWrite(
@@ -178,7 +178,7 @@ describe('the referral of a patient', () => {
           const id = await patient();
           lose(n, when);
           await refer(id);
-          expect(await referralsOf(id), `request ${n} lost ${when}`).toMatchObject([
+          expect(await findReferrals(id), `request ${n} lost ${when}`).toMatchObject([
             { requester: { reference: 'Practitioner/ref-1' } },
           ]);
         }
@@ -191,14 +191,14 @@ describe('the referral of a patient', () => {
     ['does not change them', { withheld: { ServiceRequest: ['update' as const] } }, true, false],
   ])('is refused by name on a server that %s', async (_what, switches, on_create, on_update) => {
     Object.assign(server.faults, switches);
-    const { capabilities = [] } = await signedIn(openEndpoint(server.url), bySecret(server));
+    const { capabilities = [] } = await signedIn(createEndpoint(server.url), bySecret(server));
     for (const field of ['referring_provider_id', 'referring_provider_last_name', 'referred_to_provider_id'] as const) {
       expect(capabilities.includes(`createPatient.${field}`)).toBe(on_create);
       expect(capabilities.includes(`updatePatient.${field}`)).toBe(on_update);
     }
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     const update = { patient_ehr_id: 'pat-1', save_previous_address: true, referring };
-    expect(await failureOf(emr.updatePatient.send(update, newMarker()))).toMatchObject({
+    expect(await awaitFailure(emr.updatePatient.send(update, newMarker()))).toMatchObject({
       code: 'not_supported',
       message: "Field 'referring_provider_id' is not supported by this EMR.",
     });
@@ -206,10 +206,10 @@ describe('the referral of a patient', () => {
 
   test('is not changed any more on a server that drops our markers', async () => {
     server.faults.foreign_identifiers = false;
-    const { emr } = await openWithDoctors();
+    const { emr } = await linkWithDoctors();
     await emr.createPatient.send({ ...empty_patient, referring }, newMarker());
     const update = { patient_ehr_id: 'pat-1', save_previous_address: true, referring };
     // Our referral cannot be told from others, so that each change would add one.
-    expect(await failureOf(emr.updatePatient.send(update, newMarker()))).toMatchObject({ code: 'not_supported' });
+    expect(await awaitFailure(emr.updatePatient.send(update, newMarker()))).toMatchObject({ code: 'not_supported' });
   });
 });

@@ -2,8 +2,8 @@ import type * as fhir from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { NewPatient } from '../../../../src/emr/operations/patients.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint } from '../../larkspur/fixture.ts';
-import { markedBy, openCharts, performWrite } from '../charts.ts';
+import { awaitFailure, createEndpoint } from '../../larkspur/fixture.ts';
+import { linkCharts, markedBy, performWrite } from '../charts.ts';
 import { bySecret, signedIn } from '../fixture.ts';
 import { empty_patient, guarantor, insurance } from '../inputs.ts';
 
@@ -28,13 +28,13 @@ const shown = (name: string, relationship: string) => ({
   dob: '1971-02-03',
   is_guarantor_patient: false,
 });
-const accountsOf = async (id: string) =>
+const findAccounts = async (id: string) =>
   (await server.resources<fhir.Account>('Account')).filter(
     ({ subject }) => subject?.[0]?.reference === `Patient/${id}`,
   );
 
 test('the guarantor of a new patient is a related person, named by the account, and has the insurances', async () => {
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   const marker = newMarker();
   const { ehr_id } = await emr.createPatient.send(guaranteed, marker);
   const [person] = await markedBy<fhir.RelatedPerson>(server, 'RelatedPerson', marker);
@@ -47,7 +47,7 @@ test('the guarantor of a new patient is a related person, named by the account, 
     telecom: [{ system: 'phone', value: '518-555-0166' }],
   });
   const reference = `RelatedPerson/${person?.id}`;
-  expect(await accountsOf(ehr_id)).toMatchObject([
+  expect(await findAccounts(ehr_id)).toMatchObject([
     { status: 'active', type: { coding: [{ code: 'PBILLACCT' }] }, guarantor: [{ party: { reference } }] },
   ]);
   expect(await emr.listGuarantors(ehr_id)).toStrictEqual([{ id: person?.id, ...shown('Gale Fixtureson', 'spouse') }]);
@@ -61,33 +61,33 @@ test.each([
   ['refuses accounts although it declares them', { refused_writes: { Account: { create: 403 } } }],
 ])('a server that %s keeps the guarantor as a related person', async (_what, switches) => {
   Object.assign(server.faults, switches);
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   const { ehr_id } = await performWrite(emr.createPatient, guaranteed, newMarker());
   expect(await emr.listGuarantors(ehr_id)).toMatchObject([shown('Gale Fixtureson', 'spouse')]);
-  expect(await accountsOf(ehr_id)).toStrictEqual([]);
+  expect(await findAccounts(ehr_id)).toStrictEqual([]);
 });
 
 test('a server without related persons does not offer guarantors, and refuses one before anything is written', async () => {
   server.faults.withheld = { RelatedPerson: ['create'] };
-  const { capabilities } = await signedIn(openEndpoint(server.url), bySecret(server));
+  const { capabilities } = await signedIn(createEndpoint(server.url), bySecret(server));
   expect(capabilities).not.toContain('createPatient.responsible_party');
   expect(capabilities).not.toContain('addGuarantor');
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   const marker = newMarker();
-  const failure = await failureOf(emr.createPatient.send(guaranteed, marker));
+  const failure = await awaitFailure(emr.createPatient.send(guaranteed, marker));
   expect(failure).toMatchObject({ message: "Field 'responsible_party' is not supported by this EMR." });
   expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
 });
 
 test('a refusal of related persons as a whole names the field and the new patient, and is remembered', async () => {
   server.faults.refused_writes = { RelatedPerson: { create: 405 } };
-  const { emr } = await openCharts(server);
-  const failure = await failureOf(emr.createPatient.send(guaranteed, newMarker()));
+  const { emr } = await linkCharts(server);
+  const failure = await awaitFailure(emr.createPatient.send(guaranteed, newMarker()));
   expect(failure.message).toMatch(
     /^The patient was created with MRN '.+', but not all of its data. Field 'responsible_party' is not supported/,
   );
   const marker = newMarker();
-  expect(await failureOf(emr.createPatient.send(guaranteed, marker))).toMatchObject({ code: 'not_supported' });
+  expect(await awaitFailure(emr.createPatient.send(guaranteed, marker))).toMatchObject({ code: 'not_supported' });
   expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
 });
 
@@ -95,12 +95,12 @@ describe.each([
   ['with accounts', {}],
   ['without accounts', { withheld: { Account: 'all' as const } }],
 ])('the responsible party on a server %s', (_server, switches) => {
-  const names = async (emr: Awaited<ReturnType<typeof openCharts>>['emr'], id: string) =>
+  const names = async (emr: Awaited<ReturnType<typeof linkCharts>>['emr'], id: string) =>
     (await emr.listGuarantors(id)).map(({ name }) => name);
 
   test('becomes another guarantor, then the patient', async () => {
     Object.assign(server.faults, switches);
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     const { ehr_id } = await emr.createPatient.send(guaranteed, newMarker());
     const second = { ...guarantor, first_name: 'Robin', relationship: 'minor_dependent' as const };
     const added = await emr.addGuarantor.send({ ...second, patient_ehr_id: ehr_id }, newMarker());
@@ -115,12 +115,12 @@ describe.each([
     const [first] = await emr.listGuarantors(ehr_id);
     expect(first?.is_guarantor_patient ?? true).toBe(true);
     // The server has one account, with the earlier guarantors in its history.
-    expect((await accountsOf(ehr_id)).length).toBeLessThan(2);
+    expect((await findAccounts(ehr_id)).length).toBeLessThan(2);
   });
 
   test('is set once, whichever request or response is lost', async () => {
     Object.assign(server.faults, switches);
-    const { emr, lose, requests } = await openCharts(server);
+    const { emr, lose, requests } = await linkCharts(server);
     const { ehr_id } = await emr.createPatient.send(empty_patient, newMarker());
     const people = await Promise.all(
       ['Robin', 'Kim'].map((first_name) =>
@@ -147,15 +147,15 @@ describe.each([
         );
       }
     }
-    expect((await accountsOf(ehr_id)).length).toBeLessThan(2);
+    expect((await findAccounts(ehr_id)).length).toBeLessThan(2);
   });
 
   test('must be a related person of the patient', async () => {
     Object.assign(server.faults, switches);
-    const { emr } = await openCharts(server);
+    const { emr } = await linkCharts(server);
     // The related person of another patient.
     const change = { patient_ehr_id: 'pat-1', relationship: 'other' as const, guarantor_ehr_id: 'rel-3' };
-    expect(await failureOf(emr.setResponsibleParty.send(change, newMarker()))).toMatchObject({
+    expect(await awaitFailure(emr.setResponsibleParty.send(change, newMarker()))).toMatchObject({
       kind: 'not_found',
       message: "The EMR has no guarantor with ID 'rel-3'.",
     });
@@ -163,12 +163,12 @@ describe.each([
 });
 
 test('related persons without the role of a guarantor are not listed', async () => {
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   expect(await emr.listGuarantors('pat-3')).toStrictEqual([]);
 });
 
 test('an insurance is tied to an existing guarantor, and back to the patient', async () => {
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   const { ehr_id: guarantor_ehr_id } = await emr.addGuarantor.send(
     { ...guarantor, patient_ehr_id: 'pat-2' },
     newMarker(),

@@ -2,8 +2,8 @@ import type * as fhirTypes from 'fhir/r4.js';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { fhir } from '../../../../src/emr/fhir/fhir.ts';
 import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
-import { failureOf, openEndpoint } from '../../larkspur/fixture.ts';
-import { type Charts, markedBy, openCharts, performWrite } from '../charts.ts';
+import { awaitFailure, createEndpoint } from '../../larkspur/fixture.ts';
+import { type Charts, linkCharts, markedBy, performWrite } from '../charts.ts';
 import { bySecret } from '../fixture.ts';
 import { empty_patient } from '../inputs.ts';
 
@@ -16,15 +16,15 @@ afterAll(() => server.close());
 
 let count = 0;
 const newMarker = () => `pharmacy-${++count}`;
-const chartOf = async (ehr_id: string) =>
+const findChart = async (ehr_id: string) =>
   (await server.resources<fhirTypes.Patient>('Patient')).find(({ id }) => id === ehr_id);
 const refreshed = async ({ grant }: Charts) => {
   const access = { credentials: bySecret(server), grant: grant(), saveGrant: async () => {} };
-  return (await fhir.refreshCapabilities?.(openEndpoint(server.url), access))?.capabilities ?? [];
+  return (await fhir.refreshCapabilities?.(createEndpoint(server.url), access))?.capabilities ?? [];
 };
 
 test('the pharmacy of a new patient is primary, further ones follow, and those of prescriptions are last', async () => {
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   const { ehr_id } = await emr.createPatient.send({ ...empty_patient, pharmacy_ehr_id: 'pharm-2' }, newMarker());
   await emr.addPatientPharmacy.send({ patient_ehr_id: ehr_id, pharmacy_ehr_id: 'pharm-1' }, newMarker());
   await server.storeUnchecked({
@@ -35,17 +35,17 @@ test('the pharmacy of a new patient is primary, further ones follow, and those o
     medicationCodeableConcept: { text: 'lisinopril' },
     dispenseRequest: { performer: { reference: 'Organization/pharm-3' } },
   });
-  const found = await emr.listPatientPharmacies(ehr_id);
-  expect(found.map(({ ehr_id: id, is_primary }) => [id, is_primary])).toStrictEqual([
+  const listed = await emr.listPatientPharmacies(ehr_id);
+  expect(listed.map(({ ehr_id: id, is_primary }) => [id, is_primary])).toStrictEqual([
     ['pharm-2', '1'],
     ['pharm-1', '0'],
     ['pharm-3', '0'],
   ]);
-  expect(found[0]).toMatchObject({ name: 'Exampleton Drug 2', city: 'Exampleton' });
+  expect(listed[0]).toMatchObject({ name: 'Exampleton Drug 2', city: 'Exampleton' });
 });
 
 test('a pharmacy is added once, whichever request or response is lost', async () => {
-  const { emr, lose, requests } = await openCharts(server);
+  const { emr, lose, requests } = await linkCharts(server);
   const patient = async () => (await emr.createPatient.send(empty_patient, newMarker())).ehr_id;
   const add = (patient_ehr_id: string) =>
     performWrite(emr.addPatientPharmacy, { patient_ehr_id, pharmacy_ehr_id: 'pharm-1' }, newMarker());
@@ -59,7 +59,7 @@ test('a pharmacy is added once, whichever request or response is lost', async ()
       lose(n, when);
       await add(id);
       await add(id);
-      expect((await chartOf(id))?.extension, `request ${n} lost ${when}`).toHaveLength(1);
+      expect((await findChart(id))?.extension, `request ${n} lost ${when}`).toHaveLength(1);
     }
   }
 });
@@ -77,30 +77,30 @@ test('keeps other extensions, and reads the preferred pharmacies that others hav
       },
     ],
   });
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   await emr.addPatientPharmacy.send({ patient_ehr_id: 'preferring', pharmacy_ehr_id: 'pharm-6' }, newMarker());
-  expect((await chartOf('preferring'))?.extension).toContainEqual(other);
-  const found = await emr.listPatientPharmacies('preferring');
-  expect(found.map(({ ehr_id, is_primary }) => [ehr_id, is_primary])).toStrictEqual([
+  expect((await findChart('preferring'))?.extension).toContainEqual(other);
+  const listed = await emr.listPatientPharmacies('preferring');
+  expect(listed.map(({ ehr_id, is_primary }) => [ehr_id, is_primary])).toStrictEqual([
     ['pharm-4', '1'],
     ['pharm-6', '0'],
   ]);
 });
 
 test('an unknown pharmacy is refused before anything is written', async () => {
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   const marker = newMarker();
-  const failure = await failureOf(emr.createPatient.send({ ...empty_patient, pharmacy_ehr_id: 'nowhere' }, marker));
+  const failure = await awaitFailure(emr.createPatient.send({ ...empty_patient, pharmacy_ehr_id: 'nowhere' }, marker));
   expect(failure).toMatchObject({ kind: 'not_found', message: "The EMR has no pharmacy with ID 'nowhere'." });
   expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
 });
 
 test('a server that drops the extension no longer offers pharmacies after the first one', async () => {
   server.faults.foreign_extensions = false;
-  const charts = await openCharts(server);
+  const charts = await linkCharts(server);
   expect(await refreshed(charts)).toContain('addPatientPharmacy');
   const add = { patient_ehr_id: 'pat-1', pharmacy_ehr_id: 'pharm-1' };
-  expect(await failureOf(charts.emr.addPatientPharmacy.send(add, newMarker()))).toMatchObject({
+  expect(await awaitFailure(charts.emr.addPatientPharmacy.send(add, newMarker()))).toMatchObject({
     not_offered: true,
     code: 'not_supported',
     message: 'The server does not keep the preferred pharmacy of a patient.',
@@ -111,15 +111,15 @@ test('a server that drops the extension no longer offers pharmacies after the fi
   expect(offered).not.toContain('createPatient.pharmacy_id');
   const marker = newMarker();
   const again = charts.emr.createPatient.send({ ...empty_patient, pharmacy_ehr_id: 'pharm-1' }, marker);
-  expect(await failureOf(again)).toMatchObject({ message: "Field 'pharmacy_id' is not supported by this EMR." });
+  expect(await awaitFailure(again)).toMatchObject({ message: "Field 'pharmacy_id' is not supported by this EMR." });
   expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
 });
 
 test('a new patient whose pharmacy was dropped is named in the failure, and not created twice', async () => {
   server.faults.foreign_extensions = false;
-  const { emr } = await openCharts(server);
+  const { emr } = await linkCharts(server);
   const marker = newMarker();
-  const failure = await failureOf(emr.createPatient.send({ ...empty_patient, pharmacy_ehr_id: 'pharm-1' }, marker));
+  const failure = await awaitFailure(emr.createPatient.send({ ...empty_patient, pharmacy_ehr_id: 'pharm-1' }, marker));
   expect(failure).toMatchObject({
     kind: 'refused',
     not_offered: false,

@@ -98,7 +98,7 @@ function OrganizationCard({ organization }: { organization: Organization }) {
         label={`Accounts for ${organization.org_id}`}
         rows={organization.accounts}
         columns={may('operator') ? [...columns, actions] : columns}
-        keyOf={(account) => account.id}
+        rowKey={(account) => account.id}
         empty="No linked accounts. Create a link and send it to the practice."
       />
     </Paper>

@@ -22,7 +22,7 @@ export function ConnectionReportPage({ report_id }: { report_id: string }) {
 }
 
 function ReportActions({ report }: { report: ConnectionReport }) {
-  const json = JSON.stringify(jsonOf(report), null, 2);
+  const json = JSON.stringify(toJson(report), null, 2);
   return (
     <>
       <CopyButton value={json}>
@@ -46,7 +46,7 @@ function ReportActions({ report }: { report: ConnectionReport }) {
 }
 
 /** As the API returns it: without our ids. */
-function jsonOf({ report, error_code, error_message, findings }: ConnectionReport) {
+function toJson({ report, error_code, error_message, findings }: ConnectionReport) {
   return { ...report, error_code, error_message, findings };
 }
 
@@ -85,7 +85,7 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
           label="Requests"
           rows={report.report.steps.map((step, index) => ({ ...step, index }))}
           columns={step_columns}
-          keyOf={({ index }) => index}
+          rowKey={({ index }) => index}
           empty="No requests were sent. Fix the problem above, then test the connection again."
         />
       </Section>
@@ -115,7 +115,7 @@ export function FailedLinks({ reports }: { reports: readonly ReportRow[] }) {
       title="Failed link attempts"
       rows={failed}
       columns={failed_columns}
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       href={({ id }) => `/reports/${id}`}
     />
   );

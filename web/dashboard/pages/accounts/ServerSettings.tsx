@@ -185,7 +185,7 @@ function Identifiers({ sample }: { sample: IdentifierSample }) {
         label="Identifiers"
         rows={sample.identifiers}
         columns={identifier_columns}
-        keyOf={({ system, type }) => `${system} ${type}`}
+        rowKey={({ system, type }) => `${system} ${type}`}
         empty="The EMR returned no identifiers. Ask its administrator for access to them."
       />
     </Stack>

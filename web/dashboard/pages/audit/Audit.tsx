@@ -88,7 +88,7 @@ export default function Audit() {
         query={records}
         label="Audit log"
         columns={columns}
-        keyOf={(record) => record.id}
+        rowKey={(record) => record.id}
         empty="No matching records. Change or clear the filters."
       />
     </>

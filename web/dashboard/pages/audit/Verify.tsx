@@ -19,7 +19,7 @@ const fault_labels: Record<Verdict['faults'][number]['what'], string> = {
   trigger: 'can drop or change records before they are stored: remove it',
 };
 
-function textOf({ position, id, what }: Verdict['faults'][number]): string {
+function describeFault({ position, id, what }: Verdict['faults'][number]): string {
   if (what === 'trigger') return `The ${id} ${fault_labels[what]}`;
   if (what === 'head_broken' || what === 'anchor_changed') return fault_labels[what];
   // A record that is missing is known by its id, from the records after it.
@@ -80,7 +80,7 @@ export function VerifyResult({ verification }: { verification: Verification }) {
         <Alert color="red" role="alert" title="The audit log was tampered with" mb="md">
           <List size="sm">
             {verdict.faults.map((fault) => (
-              <List.Item key={`${fault.position} ${fault.id} ${fault.what}`}>{textOf(fault)}</List.Item>
+              <List.Item key={`${fault.position} ${fault.id} ${fault.what}`}>{describeFault(fault)}</List.Item>
             ))}
           </List>
         </Alert>

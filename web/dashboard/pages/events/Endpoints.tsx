@@ -30,7 +30,7 @@ export function Endpoints() {
             label="Endpoints"
             rows={webhooks}
             columns={columns}
-            keyOf={(webhook) => webhook.id}
+            rowKey={(webhook) => webhook.id}
             href={(webhook) => `/endpoints/${webhook.id}`}
             empty={
               <>
@@ -56,14 +56,14 @@ const columns: Column<Webhook>[] = [
       </>
     ),
   },
-  { head: 'Reason', cell: reasonOf },
+  { head: 'Reason', cell: renderReason },
   { head: 'Attempts (24 h)', cell: successRate },
   { head: 'Pending', cell: (webhook) => webhook.pending.toLocaleString(), align: 'right' },
   { head: 'Last success', cell: (webhook) => <Timestamp at={webhook.last_success_at} /> },
 ];
 
 /** Why deliveries fail, or why the endpoint is disabled. */
-function reasonOf({ disabled_reason, problem, failing_since }: Webhook): ReactNode {
+function renderReason({ disabled_reason, problem, failing_since }: Webhook): ReactNode {
   if (disabled_reason === null && problem === null && failing_since === null) return '–';
   return (
     <div className="reason">

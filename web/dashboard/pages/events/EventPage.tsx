@@ -114,7 +114,7 @@ function DeliveryCard({ delivery }: { delivery: Delivery }) {
         label={`Attempts to ${delivery.url}`}
         rows={delivery.tries}
         columns={columns}
-        keyOf={(each) => each.attempt}
+        rowKey={(each) => each.attempt}
         empty={no_attempts[delivery.endpoint_status]}
       />
     </Paper>

@@ -18,7 +18,7 @@ export function EventTable({ filters, empty }: { filters: Query<'events.list'>; 
       query={events}
       label="Events"
       columns={columns}
-      keyOf={(event) => event.id}
+      rowKey={(event) => event.id}
       href={(event) => `/${event.id}`}
       empty={empty}
     />

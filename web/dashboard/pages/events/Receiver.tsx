@@ -94,7 +94,7 @@ function ReceiverDetails({ receiver }: { receiver: ReceiverState }) {
         query={requests}
         label="Received requests"
         columns={columns}
-        keyOf={(request) => request.id}
+        rowKey={(request) => request.id}
         href={(request) => `/receiver/${request.id}`}
         empty="No requests yet. Send a test event under Endpoints, or send a write request. Requests are kept for one day."
       />

@@ -34,7 +34,7 @@ export function ResendFailed({ webhook_id }: { webhook_id?: string }) {
       title={webhook_id === undefined ? 'Resend failed events' : 'Recover failed events for this endpoint'}
       submit="Resend"
       action={() => resendAll().finally(() => setProgress(undefined))}
-      done={(resent) => <Text role="status">Resending {countOf(resent)}.</Text>}
+      done={(resent) => <Text role="status">Resending {formatCount(resent)}.</Text>}
     >
       <TextInput
         label="Created since"
@@ -70,14 +70,14 @@ function FailedCount({ since, webhook_id }: { since: string; webhook_id: string 
           <Text size="sm">
             {events === 0
               ? 'No failed events in this period.'
-              : `${countOf(events)} failed in this period. Each is resent to the endpoints where it failed.`}
+              : `${formatCount(events)} failed in this period. Each is resent to the endpoints where it failed.`}
           </Text>
           <Text size="sm" c="dimmed">
             Pending events are not included: they are retried automatically.
           </Text>
           {stuck > 0 && (
             <Text size="sm" c="dimmed">
-              {countOf(stuck)} cannot be resent. First enable the endpoint or subscribe it to the event type.
+              {formatCount(stuck)} cannot be resent. First enable the endpoint or subscribe it to the event type.
             </Text>
           )}
         </div>
@@ -86,6 +86,6 @@ function FailedCount({ since, webhook_id }: { since: string; webhook_id: string 
   );
 }
 
-function countOf(events: number): string {
+function formatCount(events: number): string {
   return events === 1 ? '1 event' : `${events} events`;
 }

@@ -14,7 +14,7 @@ import type { Job, JobRow } from '../../service/types.ts';
 import { JobActions } from './JobActions.tsx';
 import { JobEvent } from './JobEvent.tsx';
 import { JobNotice } from './JobNotice.tsx';
-import { duration, failureOf, jobDuration, typeLabel } from './labels.ts';
+import { describeFailure, duration, jobDuration, typeLabel } from './labels.ts';
 import { Timeline } from './Timeline.tsx';
 
 export function JobPage({ job_id }: { job_id: string }) {
@@ -79,7 +79,7 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
         title="Changes in the EMR"
         rows={job.changes}
         columns={change_columns}
-        keyOf={(each) => each.property}
+        rowKey={(each) => each.property}
       />
       {!details_hidden && (
         <Section title="Request">
@@ -94,14 +94,14 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
           title="Runs of this request"
           rows={job.runs}
           columns={runColumns(job.job_id)}
-          keyOf={(run) => run.job_id}
+          rowKey={(run) => run.job_id}
         />
       )}
       <TableSection
         title="Other jobs for this patient"
         rows={job.related}
         columns={related_columns}
-        keyOf={(each) => each.job_id}
+        rowKey={(each) => each.job_id}
         href={(each) => `/${each.job_id}`}
       />
     </Stack>
@@ -121,7 +121,7 @@ const related_columns: Column<JobRow>[] = [
   { head: 'Job', cell: (each) => each.job_id },
   { head: 'Type', cell: (each) => typeLabel(each.type), phone: 'line' },
   { head: 'Status', cell: (each) => <Status of={each.state} /> },
-  { head: 'Reason', cell: (each) => (each.error_code === null ? '–' : failureOf(each.error_code).label) },
+  { head: 'Reason', cell: (each) => (each.error_code === null ? '–' : describeFailure(each.error_code).label) },
   { head: 'Accepted', cell: (each) => <Timestamp at={each.created_at} /> },
 ];
 

@@ -10,12 +10,12 @@ import { useSession } from '../../service/session.tsx';
 import type { Job } from '../../service/types.ts';
 import { Relink } from '../accounts/AccountActions.tsx';
 import { useAccounts } from '../accounts/useAccounts.ts';
-import { curlOf } from './curlOf.ts';
-import { failureOf, review_labels } from './labels.ts';
+import { toCurl } from './curl.ts';
+import { describeFailure, review_labels } from './labels.ts';
 
 export function JobActions({ job, details_hidden }: { job: Job; details_hidden: boolean }) {
   const { may, sandbox, sees_patients, operator } = useSession();
-  const curl = details_hidden ? undefined : curlOf(job);
+  const curl = details_hidden ? undefined : toCurl(job);
   return (
     <>
       <CopyValue value={String(job.job_id)}>Copy ID</CopyValue>
@@ -73,7 +73,9 @@ function RunAgain({ job: { job_id, error_code } }: { job: Job }) {
       title={`Run job ${job_id} again`}
       submit="Run again"
       // Not the main action where the same values would fail again.
-      look={{ variant: error_code !== null && failureOf(error_code).send_again === 'corrected' ? 'default' : 'filled' }}
+      look={{
+        variant: error_code !== null && describeFailure(error_code).send_again === 'corrected' ? 'default' : 'filled',
+      }}
       action={async () => {
         const created = await call('jobs.run-again', { client_id, job_id: String(job_id) });
         navigate(`/${created.job_id}`);

@@ -52,7 +52,7 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
           label={`Attempts to ${delivery.url}`}
           rows={delivery.tries}
           columns={columns}
-          keyOf={(each) => each.attempt}
+          rowKey={(each) => each.attempt}
           empty=""
         />
       )}

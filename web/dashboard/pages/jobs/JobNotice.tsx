@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { textOr } from '../../parts/labels.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { Job } from '../../service/types.ts';
-import { failureOf, review_labels } from './labels.ts';
+import { describeFailure, review_labels } from './labels.ts';
 
 /** What an operator needs to know about the job: what went wrong and what to do, or what it is waiting for. */
 export function JobNotice({ job }: { job: Job }) {
@@ -26,9 +26,9 @@ function Review({ job }: { job: Job }) {
       </Alert>
     );
   }
-  const markers = openMarkers(job);
+  const markers = listPendingMarkers(job);
   return (
-    <Alert color="grape" title={failureOf('outcome_unknown').label}>
+    <Alert color="grape" title={describeFailure('outcome_unknown').label}>
       <Text size="sm">
         {job.emr} did not confirm a write. Check in the EMR whether it was saved, then resolve this job.
       </Text>
@@ -47,15 +47,15 @@ function Review({ job }: { job: Job }) {
 }
 
 /** The markers of writes that were sent and have no known outcome. */
-function openMarkers({ steps }: Job): string[] {
+function listPendingMarkers({ steps }: Job): string[] {
   return steps.flatMap(({ kind, name, detail }, n) => {
-    const known = steps.slice(n + 1).some((later) => later.name === name && later.kind === 'outcome');
-    return kind === 'intent' && !known && typeof detail?.marker === 'string' ? [detail.marker] : [];
+    const has_outcome = steps.slice(n + 1).some((later) => later.name === name && later.kind === 'outcome');
+    return kind === 'intent' && !has_outcome && typeof detail?.marker === 'string' ? [detail.marker] : [];
   });
 }
 
 function FailureNotice({ job, error }: { job: Job; error: NonNullable<Job['error']> }) {
-  const { label, cause, remedy } = failureOf(error.code);
+  const { label, cause, remedy } = describeFailure(error.code);
   const newer = job.runs.find(({ job_id }) => job_id > job.job_id);
   return (
     <Alert color={newer ? 'gray' : 'red'} title={label}>
@@ -85,7 +85,7 @@ function FailureNotice({ job, error }: { job: Job; error: NonNullable<Job['error
 /** How to repeat the write. It follows the remedy and must not contradict it. */
 function nextStep({ not_again, type }: Job, code: string): string {
   if (not_again !== null) return `This job cannot be run again: ${not_again}`;
-  const { send_again } = failureOf(code);
+  const { send_again } = describeFailure(code);
   if (type === 'sync' || send_again === 'unchanged') return 'Then run the job again.';
   if (send_again === 'corrected') return 'If the cause was fixed in the EMR instead, run the job again.';
   return '';
@@ -96,7 +96,7 @@ function Waiting({ job }: { job: Job }) {
     return (
       <Notice title="Waiting for re-linking">
         {textOr(job.account_reason, 'The account must be re-linked.')} Waiting since <Timestamp at={job.parked_since} />
-        . The job resumes after re-linking; otherwise it fails on <Timestamp at={deadlineOf(job)} />.
+        . The job resumes after re-linking; otherwise it fails on <Timestamp at={findDeadline(job)} />.
       </Notice>
     );
   }
@@ -119,7 +119,7 @@ function Waiting({ job }: { job: Job }) {
 }
 
 /** Jobs wait for 14 days. */
-function deadlineOf({ parked_since }: Job): string | null {
+function findDeadline({ parked_since }: Job): string | null {
   return parked_since === null ? null : new Date(Date.parse(parked_since) + 14 * 86_400_000).toISOString();
 }
 

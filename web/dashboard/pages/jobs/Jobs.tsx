@@ -15,7 +15,7 @@ import type { JobRow } from '../../service/types.ts';
 import { ExportJobs } from './ExportJobs.tsx';
 import { JobPage } from './Job.tsx';
 import { JobFilters, useJobFilters } from './JobFilters.tsx';
-import { failureOf, jobDuration, review_labels, typeLabel } from './labels.ts';
+import { describeFailure, jobDuration, review_labels, typeLabel } from './labels.ts';
 import { RunAgainMany } from './RunAgainMany.tsx';
 import { type JobPatients, useJobPatients } from './useJobPatients.ts';
 
@@ -58,7 +58,7 @@ function JobList() {
   const selection: Selection<JobRow> = {
     selected: new Set(chosen.map(({ job_id }) => job_id)),
     onChange: setSelected,
-    labelOf: ({ job_id }) => `Select job ${job_id}`,
+    rowLabel: ({ job_id }) => `Select job ${job_id}`,
     isSelectable: isUnfixed,
   };
   return (
@@ -78,8 +78,8 @@ function JobList() {
       <PagedTable
         query={jobs}
         label="Jobs"
-        columns={columnsOf(patients)}
-        keyOf={(job) => job.job_id}
+        columns={listColumns(patients)}
+        rowKey={(job) => job.job_id}
         href={(job) => `/${job.job_id}`}
         {...(may('operator') ? { selection } : {})}
         empty={
@@ -102,12 +102,12 @@ function isUnfixed({ state, review_outcome }: JobRow): boolean {
   return state === 'failed' || state === 'partial' || (state === 'needs_review' && review_outcome === 'not_done');
 }
 
-function columnsOf(patients: JobPatients): Column<JobRow>[] {
+function listColumns(patients: JobPatients): Column<JobRow>[] {
   return [
     { head: 'Job', cell: (job) => job.job_id },
     { head: 'Type', cell: (job) => <span className="unbroken">{typeLabel(job.type)}</span>, phone: 'line' },
     { head: 'Status', cell: (job) => <Status of={job.state} /> },
-    { head: 'Reason', cell: (job) => reasonOf(job, patients.of(job)?.message ?? null) },
+    { head: 'Reason', cell: (job) => renderReason(job, patients.of(job)?.message ?? null) },
     { head: 'MRN', cell: (job) => patients.of(job)?.mrn ?? '–' },
     {
       head: 'Practice',
@@ -126,7 +126,7 @@ function columnsOf(patients: JobPatients): Column<JobRow>[] {
 }
 
 /** Why the job failed or waits: the label of its code, and what the EMR said. */
-function reasonOf(job: JobRow, message: string | null): ReactNode {
+function renderReason(job: JobRow, message: string | null): ReactNode {
   const notes = [
     job.review_outcome && `Resolved: ${review_labels[job.review_outcome].toLowerCase()}`,
     job.state === 'parked' && 'The account must be re-linked',
@@ -139,7 +139,7 @@ function reasonOf(job: JobRow, message: string | null): ReactNode {
       {job.error_code !== null && (
         <>
           <Text size="sm" fw={600}>
-            {failureOf(job.error_code).label}
+            {describeFailure(job.error_code).label}
           </Text>
           <code className="secondary">{job.error_code}</code>
           {message && (

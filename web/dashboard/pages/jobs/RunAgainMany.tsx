@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { ApiError, call, type Query } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
-import { failureOf } from './labels.ts';
+import { describeFailure } from './labels.ts';
 
 type Chosen =
   | { job_ids: readonly number[] }
@@ -51,7 +51,7 @@ export function RunAgainMany({ of, code, onOpenChange }: Props) {
       title={count === 1 ? 'Run 1 job again' : `Run ${count.toLocaleString()} jobs again`}
       submit="Run again"
       // Not the main action where the same values would fail again.
-      look={{ variant: code && failureOf(code).send_again === 'corrected' ? 'default' : 'light' }}
+      look={{ variant: code && describeFailure(code).send_again === 'corrected' ? 'default' : 'light' }}
       action={() => runAll().finally(() => setProgress(undefined))}
       done={(result) => <Summary result={result} />}
       onOpenChange={onOpenChange}
@@ -60,7 +60,7 @@ export function RunAgainMany({ of, code, onOpenChange }: Props) {
         Each job is queued again, unless that would be unsafe. Anything already saved in the EMR is not written again.
         Every new job sends its own event.
       </Text>
-      {code !== undefined && failureOf(code).send_again === 'corrected' && (
+      {code !== undefined && describeFailure(code).send_again === 'corrected' && (
         <Text size="sm">
           These jobs usually need a new request with corrected values. Run them again only if the cause was fixed in the
           EMR.
@@ -82,15 +82,15 @@ const rules = ['job_not_repeatable', 'record_not_found'];
 
 async function findJobs(client_id: string, filters: Query<'jobs.list'>): Promise<number[]> {
   const from = new Date(Date.now() - 7 * 86_400_000).toISOString();
-  const found: number[] = [];
-  for (let before: string | null | undefined; before !== null && found.length < jobs_max; ) {
+  const job_ids: number[] = [];
+  for (let before: string | null | undefined; before !== null && job_ids.length < jobs_max; ) {
     const query = { ...filters, from, page_size: 200, ...(before && { before }) };
     const page = await call('jobs.list', { client_id }, { query });
-    found.push(...page.rows.map(({ job_id }) => job_id));
+    job_ids.push(...page.rows.map(({ job_id }) => job_id));
     before = page.next;
   }
   // In the order in which they were accepted.
-  return found.slice(0, jobs_max).reverse();
+  return job_ids.slice(0, jobs_max).reverse();
 }
 
 function Summary({ result: { queued, refused } }: { result: Result }) {

@@ -3,11 +3,11 @@ import { Icon } from '../../parts/Icon.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { Job } from '../../service/types.ts';
 import { duration } from './labels.ts';
-import { timelineOf } from './stepLabels.ts';
+import { toTimeline } from './stepLabels.ts';
 
 /** What happened to a job, with the time since it was accepted. */
 export function Timeline({ job }: { job: Job }) {
-  const lines = timelineOf(job.steps, job.emr, job.finished_at !== null);
+  const lines = toTimeline(job.steps, job.emr, job.finished_at !== null);
   if (lines.length === 0) return <Text size="sm">Not started yet. The job is in the queue.</Text>;
   const accepted_ms = Date.parse(job.created_at);
   return (

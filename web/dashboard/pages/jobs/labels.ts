@@ -33,7 +33,7 @@ export function age(at: string): string {
 }
 
 /** What a failure code means and what to do about it. Jobs of earlier versions may have other codes. */
-export function failureOf(code: string): Failure {
+export function describeFailure(code: string): Failure {
   const label = code.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
   return (failures as Record<string, Failure>)[code] ?? { label, cause: '', remedy: '', send_again: 'unchanged' };
 }

@@ -1,21 +1,21 @@
 import type { IconName } from '../../parts/Icon.tsx';
 import { fieldLabel, operationLabels } from '../../parts/labels.ts';
 import type { JobStep } from '../../service/types.ts';
-import { duration, failureOf } from './labels.ts';
+import { describeFailure, duration } from './labels.ts';
 
 /** One line of a job's timeline. */
 export type TimelineLine = { key: string; at: string; text: string; duration: string; icon: IconName; color: string };
 
 /** A job's steps as lines of text: a write and its outcome are one line. `finished`: no response can arrive anymore. */
-export function timelineOf(steps: readonly JobStep[], emr: string, finished: boolean): TimelineLine[] {
+export function toTimeline(steps: readonly JobStep[], emr: string, finished: boolean): TimelineLine[] {
   const lines: TimelineLine[] = [];
   for (const [n, step] of steps.entries()) {
-    const outcome = step.kind === 'intent' ? outcomeOf(steps, n) : undefined;
+    const outcome = step.kind === 'intent' ? findOutcome(steps, n) : undefined;
     // Already part of the line of its intent.
-    if (step.kind === 'outcome' && intentOf(steps, n)) continue;
+    if (step.kind === 'outcome' && findIntent(steps, n)) continue;
     const took = outcome ? between(step, outcome) : step.kind === 'note' ? listDuration(step, steps[n - 1]) : '';
     const text = step.kind === 'note' ? noteLabel(step) : writeLabel(step, outcome, emr, finished);
-    lines.push({ key: String(n), at: step.at, text, duration: took, ...lookOf(step, outcome) });
+    lines.push({ key: String(n), at: step.at, text, duration: took, ...chooseLook(step, outcome) });
   }
   return lines;
 }
@@ -35,7 +35,7 @@ const note_looks: Record<string, Pick<TimelineLine, 'icon' | 'color'>> = {
   needs_review: { icon: 'question', color: open },
 };
 
-function lookOf(step: JobStep, outcome: JobStep | undefined): Pick<TimelineLine, 'icon' | 'color'> {
+function chooseLook(step: JobStep, outcome: JobStep | undefined): Pick<TimelineLine, 'icon' | 'color'> {
   if (step.kind === 'note') return note_looks[step.name] ?? { icon: 'note', color: neutral };
   if (step.kind === 'outcome') return { icon: 'check', color: good };
   if (!outcome) return { icon: 'send', color: open };
@@ -44,12 +44,12 @@ function lookOf(step: JobStep, outcome: JobStep | undefined): Pick<TimelineLine,
     : { icon: 'check', color: good };
 }
 
-function outcomeOf(steps: readonly JobStep[], n: number): JobStep | undefined {
+function findOutcome(steps: readonly JobStep[], n: number): JobStep | undefined {
   const { name, attempt } = steps[n] ?? {};
   return steps.slice(n + 1).find((each) => each.kind === 'outcome' && each.name === name && each.attempt === attempt);
 }
 
-function intentOf(steps: readonly JobStep[], n: number): JobStep | undefined {
+function findIntent(steps: readonly JobStep[], n: number): JobStep | undefined {
   const { name, attempt } = steps[n] ?? {};
   return steps.slice(0, n).find((each) => each.kind === 'intent' && each.name === name && each.attempt === attempt);
 }
@@ -62,7 +62,7 @@ function writeLabel(step: JobStep, outcome: JobStep | undefined, emr: string, fi
     return `${write}: ${emr} accepted it, but the record does not show the change.`;
   if (!outcome) return finished ? `${write}: sent, no response.` : `${write}: sent, waiting for a response.`;
   const rejected = outcome.detail?.not_applied;
-  if (typeof rejected === 'string') return `${write}: not saved. ${failureOf(rejected).label}.`;
+  if (typeof rejected === 'string') return `${write}: not saved. ${describeFailure(rejected).label}.`;
   return `${write}: saved${recordLabel(outcome)}.`;
 }
 
@@ -78,8 +78,8 @@ function noteLabel({ name, attempt, detail }: JobStep): string {
   if (name === 'retry') return `${reason} Retrying in ${duration(Number(detail?.in_ms ?? 0))}.`;
   if (name === 'parked') return `Waiting for re-linking. ${reason}`;
   if (typeof detail?.stored === 'number') {
-    const held = heldLabel(detail.held_back);
-    if (held) return `${fieldLabel(name)}: ${detail.stored} read. ${held}`;
+    const held_back = heldLabel(detail.held_back);
+    if (held_back) return `${fieldLabel(name)}: ${detail.stored} read. ${held_back}`;
     return `${fieldLabel(name)}: ${detail.stored} read, ${detail.removed ?? 0} removed.`;
   }
   if (typeof detail?.refused === 'string') return `${fieldLabel(name)}: not read. ${detail.refused}`;

@@ -8,7 +8,7 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
-import { failureOf, typeLabel } from '../jobs/labels.ts';
+import { describeFailure, typeLabel } from '../jobs/labels.ts';
 import { RunAgainMany } from '../jobs/RunAgainMany.tsx';
 
 type AttentionData = ResponseOf<'overview.get'>['overview']['attention'];
@@ -66,7 +66,7 @@ export function Attention({ attention: { failures, accounts, endpoints, reviews,
       {review && (
         <Problem
           icon="question"
-          title={`${review_count.toLocaleString()} × ${failureOf('outcome_unknown').label}`}
+          title={`${review_count.toLocaleString()} × ${describeFailure('outcome_unknown').label}`}
           href={`${linkTo('/jobs')}?state=unresolved`}
           name="View"
           example={<Example {...review} />}
@@ -89,7 +89,7 @@ function FailureGroup(props: { group: FailureGroupData; onOpenChange: (opened: b
   const { code, jobs, example } = props.group;
   const { linkTo } = useClient();
   const { may } = useSession();
-  const { label, remedy } = failureOf(code);
+  const { label, remedy } = describeFailure(code);
   const filters = { state: 'unfixed', code };
   return (
     <Problem

@@ -15,7 +15,7 @@ export function ClientTable({ clients }: { clients: readonly ClientLoad[] }) {
         label="All clients"
         rows={clients}
         columns={columns}
-        keyOf={(client) => client.client_id}
+        rowKey={(client) => client.client_id}
         empty={
           may('owner') ? 'No clients yet. Add one under Settings.' : 'You have no clients yet. Ask an owner for access.'
         }

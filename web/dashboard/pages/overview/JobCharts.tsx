@@ -34,7 +34,7 @@ const shared = {
 const margin = { top: 8, right: 32, bottom: 0, left: 8 };
 
 /** Opens the jobs that finished in one interval. */
-function useJobsOf(bins: readonly HistoryBin[]) {
+function useOpenJobs(bins: readonly HistoryBin[]) {
   const { linkTo } = useClient();
   const [, navigate] = useLocation();
   const [first, second] = bins;
@@ -52,7 +52,7 @@ function useJobsOf(bins: readonly HistoryBin[]) {
 
 /** The number of finished jobs by state. */
 export function FinishedJobsChart({ bins, range }: Props) {
-  const { href, chart } = useJobsOf(bins);
+  const { href, chart } = useOpenJobs(bins);
   const total = (state: (typeof states)[number]['name']) => bins.reduce((sum, bin) => sum + bin[state], 0);
   const all = states.reduce((sum, { name }) => sum + total(name), 0);
   const not_succeeded = all - total('succeeded');
@@ -61,8 +61,8 @@ export function FinishedJobsChart({ bins, range }: Props) {
       title="Finished jobs"
       summary={`${all.toLocaleString()} in ${ranges[range]}, ${not_succeeded.toLocaleString()} not fully successful`}
       rows={[...bins].reverse().filter((bin) => states.some(({ name }) => bin[name] > 0))}
-      columns={columnsOf(states, (jobs) => jobs.toLocaleString())}
-      keyOf={({ at }) => at}
+      columns={listColumns(states, (jobs) => jobs.toLocaleString())}
+      rowKey={({ at }) => at}
       href={href}
     >
       <BarChart
@@ -80,7 +80,7 @@ export function FinishedJobsChart({ bins, range }: Props) {
 
 /** How long jobs took from acceptance to finish, without waits for re-linking. */
 export function DurationChart({ bins, range }: Props) {
-  const { href, chart } = useJobsOf(bins);
+  const { href, chart } = useOpenJobs(bins);
   const newest = bins.findLast(({ p50_s }) => p50_s !== null);
   return (
     <Chart
@@ -91,8 +91,8 @@ export function DurationChart({ bins, range }: Props) {
           : `Latest: p50 ${duration(newest.p50_s)}, p95 ${duration(newest.p95_s)}`
       }
       rows={[...bins].reverse().filter(({ p50_s }) => p50_s !== null)}
-      columns={columnsOf(percentiles, duration)}
-      keyOf={({ at }) => at}
+      columns={listColumns(percentiles, duration)}
+      rowKey={({ at }) => at}
       href={href}
     >
       <LineChart
@@ -110,7 +110,7 @@ export function DurationChart({ bins, range }: Props) {
   );
 }
 
-function columnsOf<Name extends Exclude<keyof HistoryBin, 'at'>>(
+function listColumns<Name extends Exclude<keyof HistoryBin, 'at'>>(
   series: readonly { name: Name; label: string }[],
   format: (value: number) => string,
 ): Column<HistoryBin>[] {

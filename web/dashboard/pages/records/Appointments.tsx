@@ -4,9 +4,9 @@ import { BackLink } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Appointment } from '../../service/types.ts';
-import { ClinicTime } from './ClinicTime.tsx';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { useOrganization } from './organization.tsx';
+import { PracticeTime } from './PracticeTime.tsx';
 import { RecordFields, RecordTable } from './RecordFields.tsx';
 import { SearchList, useRecords } from './RecordList.tsx';
 
@@ -23,7 +23,7 @@ export function Appointments() {
       query={query}
       filtered={Object.keys(state.filters).length > 0}
       columns={[{ head: 'Patient', cell: (row) => row.patient_name ?? '–' }, ...appointment_columns]}
-      keyOf={(row) => row.id}
+      rowKey={(row) => row.id}
       href={(row) => `/appointments/${row.id}`}
     >
       <DateFilters state={state} select={{ name: 'provider_ehr_id', label: 'Provider', options }} />
@@ -32,7 +32,7 @@ export function Appointments() {
 }
 
 export const appointment_columns: Column<Appointment>[] = [
-  { head: 'Start (practice time)', cell: (row) => <ClinicTime at={row.datetime} /> },
+  { head: 'Start (practice time)', cell: (row) => <PracticeTime at={row.datetime} /> },
   { head: 'Minutes', cell: (row) => row.duration, align: 'right' },
   { head: 'Type', cell: (row) => row.appointment_type },
   { head: 'Status', cell: (row) => row.status },
@@ -50,10 +50,10 @@ export function AppointmentPage({ id }: { id: string }) {
             <div>
               <BackLink href="/appointments">All appointments</BackLink>
               <Title order={2} size="h4">
-                Appointment on <ClinicTime at={record.datetime} />
+                Appointment on <PracticeTime at={record.datetime} />
               </Title>
             </div>
-            <RecordFields title="Details" of={record} shown={{ datetime: <ClinicTime at={record.datetime} /> }} />
+            <RecordFields title="Details" of={record} shown={{ datetime: <PracticeTime at={record.datetime} /> }} />
             <RecordTable title="Insurances" rows={record.insurances} />
             <RecordTable title="Diagnoses" rows={record.diagnoses} />
             <RecordTable title="Medications" rows={record.medications} />

@@ -20,7 +20,7 @@ export function Claims() {
       query={query}
       filtered={Object.keys(state.filters).length > 0}
       columns={[...claim_columns, { head: 'Patient', cell: (row) => row.patient_name ?? '–' }]}
-      keyOf={(row) => row.id}
+      rowKey={(row) => row.id}
       href={(row) => `/claims/${row.id}`}
     >
       <DateFilters state={state} />

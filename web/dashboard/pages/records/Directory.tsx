@@ -12,7 +12,7 @@ export function Providers() {
       kind="providers"
       title="Providers"
       columns={provider_columns}
-      keyOf={(row) => row.id}
+      rowKey={(row) => row.id}
       href={(row) => `/providers/${row.id}`}
     />
   );
@@ -35,7 +35,7 @@ function workingDays(hours: ShortRow<'providers'>['hours']): string {
 export function Locations() {
   const { may } = useSession();
   const columns = may('operator') ? [...location_columns, location_actions] : location_columns;
-  return <ShortList kind="locations" title="Locations" columns={columns} keyOf={(row) => row.id} />;
+  return <ShortList kind="locations" title="Locations" columns={columns} rowKey={(row) => row.id} />;
 }
 
 const location_columns: Column<ShortRow<'locations'>>[] = [

@@ -19,7 +19,7 @@ export function kindPath(kind: string): string {
 export function KindList({ kind }: { kind: KindRow }) {
   if (kind.reads === 'search') return <KindSearch kind={kind} />;
   // Kinds without a search are those of records.list.
-  return <ShortList kind={kind.kind as ShortKind} title={kind.label} columns={columnsOf(kind)} keyOf={idOf} />;
+  return <ShortList kind={kind.kind as ShortKind} title={kind.label} columns={listColumns(kind)} rowKey={readId} />;
 }
 
 function KindSearch({ kind }: { kind: KindRow }) {
@@ -34,22 +34,22 @@ function KindSearch({ kind }: { kind: KindRow }) {
       title={kind.label}
       query={query}
       filtered={Object.keys(filters).length > 0}
-      columns={columnsOf(kind)}
-      keyOf={idOf}
+      columns={listColumns(kind)}
+      rowKey={readId}
     >
       <SearchForm names={kind.filters.filter((name) => !['active', 'status'].includes(name))} onSearch={setFilters} />
     </SearchList>
   );
 }
 
-function columnsOf({ columns }: KindRow): Column<object>[] {
+function listColumns({ columns }: KindRow): Column<object>[] {
   return columns.map((path) => ({
     head: fieldLabel(path.split('.').at(-1) ?? path),
-    cell: (row) => cellOf(path, valueAt(row, path)),
+    cell: (row) => renderCell(path, valueAt(row, path)),
   }));
 }
 
-function cellOf(path: string, value: unknown): ReactNode {
+function renderCell(path: string, value: unknown): ReactNode {
   if (path === 'status') return <Status of={String(value)} />;
   return display(value) || '–';
 }
@@ -58,7 +58,7 @@ function valueAt(row: object, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => Object(value)[name], row);
 }
 
-function idOf(row: object): string {
+function readId(row: object): string {
   return String(valueAt(row, 'id'));
 }
 

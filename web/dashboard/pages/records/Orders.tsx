@@ -16,7 +16,7 @@ export function Orders() {
       query={query}
       filtered={Object.keys(state.filters).length > 0}
       columns={[...order_columns, { head: 'Patient', cell: (row) => row.patient_name ?? row.patient_mrn }]}
-      keyOf={(row) => row.order_id}
+      rowKey={(row) => row.order_id}
     >
       <DateFilters state={state} />
     </SearchList>

@@ -103,7 +103,7 @@ function Jobs({ id }: { id: string }) {
           label="Jobs"
           rows={jobs}
           columns={job_columns}
-          keyOf={(job) => job.job_id}
+          rowKey={(job) => job.job_id}
           href={(job) => linkTo(`/jobs/${job.job_id}`)}
           empty="No jobs for this patient yet. Write requests with this MRN appear here."
         />
@@ -129,20 +129,20 @@ function Visits({ mrn }: { mrn: string }) {
         title="Appointments"
         query={usePages('appointments.search', params, options)}
         columns={appointment_columns}
-        keyOf={(row) => row.id}
+        rowKey={(row) => row.id}
         href={(row) => `/appointments/${row.id}`}
       />
       <VisitSection
         title="Orders"
         query={usePages('orders.search', params, options)}
         columns={order_columns}
-        keyOf={(row) => row.order_id}
+        rowKey={(row) => row.order_id}
       />
       <VisitSection
         title="Claims"
         query={usePages('claims.search', params, options)}
         columns={claim_columns}
-        keyOf={(row) => row.id}
+        rowKey={(row) => row.id}
         href={(row) => `/claims/${row.id}`}
       />
     </>

@@ -17,7 +17,7 @@ export function Patients() {
       query={query}
       filtered={Object.keys(search).length > 0}
       columns={columns}
-      keyOf={(patient) => patient.id}
+      rowKey={(patient) => patient.id}
       href={(patient) => `/patients/${patient.id}`}
     >
       <SearchForm />

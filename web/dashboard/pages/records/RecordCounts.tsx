@@ -20,7 +20,7 @@ export function RecordCounts() {
             label="Records by type"
             rows={kinds}
             columns={columns}
-            keyOf={(row) => row.kind}
+            rowKey={(row) => row.kind}
             href={(row) => kindPath(row.kind)}
             empty="No records yet. They appear after the first sync, which you can start under Accounts."
           />

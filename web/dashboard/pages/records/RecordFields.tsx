@@ -56,7 +56,7 @@ export function RecordTable(props: { title: string; rows: readonly object[]; sho
           label={title}
           rows={parts}
           columns={columns}
-          keyOf={(part) => part.n}
+          rowKey={(part) => part.n}
           {...(others.length > 0 && { below: (part: Part) => <OtherFields names={others} part={part} /> })}
           empty=""
         />

@@ -13,7 +13,7 @@ type Props<Row> = {
   title: string;
   query: UseInfiniteQueryResult<Row[], ApiError>;
   columns: readonly Column<Row>[];
-  keyOf: (row: Row) => string;
+  rowKey: (row: Row) => string;
   href?: (row: Row) => string;
   filtered: boolean;
   /** The search form. */
@@ -48,10 +48,10 @@ export function ShortList<Kind extends ShortKind>(props: {
   kind: Kind;
   title: string;
   columns: readonly Column<ShortRow<Kind>>[];
-  keyOf: (row: ShortRow<Kind>) => string;
+  rowKey: (row: ShortRow<Kind>) => string;
   href?: (row: ShortRow<Kind>) => string;
 }) {
-  const { kind, title, columns, keyOf, href } = props;
+  const { kind, title, columns, rowKey, href } = props;
   const query = useRecords(kind);
   return (
     <>
@@ -62,7 +62,7 @@ export function ShortList<Kind extends ShortKind>(props: {
             label={title}
             rows={(response[kind] ?? []) as ShortRow<Kind>[]}
             columns={columns}
-            keyOf={keyOf}
+            rowKey={rowKey}
             {...(href ? { href } : {})}
             empty={no_records}
           />

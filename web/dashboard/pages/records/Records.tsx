@@ -63,7 +63,7 @@ function OrganizationRecords({ organizations, id }: { organizations: readonly Or
   return (
     <>
       {only ? (
-        <PageTitle subtitle={nameOf(only)}>Records</PageTitle>
+        <PageTitle subtitle={formatName(only)}>Records</PageTitle>
       ) : (
         <PageTitle actions={<OrganizationSelect organizations={organizations} id={id} />}>Records</PageTitle>
       )}
@@ -87,7 +87,7 @@ function OrganizationRecords({ organizations, id }: { organizations: readonly Or
   );
 }
 
-function nameOf({ org_id, emr_name }: OrganizationOption): string {
+function formatName({ org_id, emr_name }: OrganizationOption): string {
   return `${org_id} · ${emr_name}`;
 }
 
@@ -100,7 +100,7 @@ function OrganizationSelect({ organizations, id }: { organizations: readonly Org
       value={id}
       data={[
         ...(organizations.some((each) => each.id === id) ? [] : [{ value: id, label: 'Select' }]),
-        ...organizations.map((each) => ({ value: each.id, label: nameOf(each) })),
+        ...organizations.map((each) => ({ value: each.id, label: formatName(each) })),
       ]}
       onChange={(event) => navigate(linkTo(`/records/${event.currentTarget.value}`))}
     />

@@ -4,7 +4,7 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
-import { age, failureOf } from '../jobs/labels.ts';
+import { age, describeFailure } from '../jobs/labels.ts';
 import { useOrganization } from './organization.tsx';
 
 export type KindRow = ResponseOf<'records.count'>['kinds'][number];
@@ -66,7 +66,7 @@ export function SyncNotes() {
           mb="md"
           title={sync.state === 'parked' ? 'Sync waiting for re-linking' : 'Last sync failed'}
         >
-          {sync.error_code !== null && `${failureOf(sync.error_code).label}. `}
+          {sync.error_code !== null && `${describeFailure(sync.error_code).label}. `}
           The records are as of the last successful sync.{' '}
           <Anchor component={Link} href={linkTo(`/jobs/${sync.job_id}`)} size="sm" c="inherit" underline="always">
             View sync

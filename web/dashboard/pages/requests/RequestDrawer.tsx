@@ -5,8 +5,8 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable, CopyValue, Fields } from '../../parts/values.tsx';
 import { error_messages } from '../../service/api.gen.ts';
 import type { RowOf } from '../../service/api.ts';
-import { curl } from '../jobs/curlOf.ts';
-import { pathOf } from './pathOf.ts';
+import { curl } from '../jobs/curl.ts';
+import { findPath } from './requestPath.ts';
 import { StatusCode } from './StatusCode.tsx';
 
 type RequestRow = RowOf<'requests.list'>;
@@ -19,7 +19,7 @@ export function RequestDrawer({ request, onClose }: { request: RequestRow | unde
       onClose={onClose}
       position="right"
       size="lg"
-      title={request ? `${request.method} ${pathOf(request)}` : ''}
+      title={request ? `${request.method} ${findPath(request)}` : ''}
     >
       {request && <Details request={request} />}
     </Drawer>
@@ -32,7 +32,7 @@ function Details({ request }: { request: RequestRow }) {
     <Stack>
       {request.code !== null && (
         <Alert color={request.status >= 500 ? 'red' : 'orange'} title={fieldLabel(request.code)}>
-          <Text size="sm">{messageOf(request)}</Text>
+          <Text size="sm">{describeError(request)}</Text>
         </Alert>
       )}
       <Fields
@@ -56,14 +56,14 @@ function Details({ request }: { request: RequestRow }) {
         }}
       />
       <Group>
-        <CopyValue value={curl(request.method, pathOf(request))}>Copy as curl</CopyValue>
+        <CopyValue value={curl(request.method, findPath(request))}>Copy as curl</CopyValue>
       </Group>
     </Stack>
   );
 }
 
 /** The message of the error catalogue; what stood in its placeholders is not stored, except for the field. */
-function messageOf({ code, field }: RequestRow): string {
+function describeError({ code, field }: RequestRow): string {
   const message = (error_messages as Record<string, string>)[code ?? ''] ?? '';
   return message.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === 'field' && field ? field : '…'));
 }

@@ -8,8 +8,8 @@ import type { RowOf } from '../../service/api.ts';
 import { usePages } from '../../service/queries.ts';
 import { useClientOptions } from '../../service/useClientOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
-import { pathOf } from './pathOf.ts';
 import { RequestDrawer } from './RequestDrawer.tsx';
+import { findPath } from './requestPath.ts';
 import { StatusCode } from './StatusCode.tsx';
 
 type RequestRow = RowOf<'requests.list'>;
@@ -23,7 +23,7 @@ const columns: Column<RequestRow>[] = [
     cell: (request) => (
       <div className="reason">
         <Text size="sm" component="code">
-          {request.method} {pathOf(request)}
+          {request.method} {findPath(request)}
         </Text>
         {request.code && (
           <div className="secondary">
@@ -85,7 +85,7 @@ export default function Requests() {
         query={requests}
         label="Requests"
         columns={columns}
-        keyOf={(request) => request.id}
+        rowKey={(request) => request.id}
         href={(request) => `?${withRequest(request.id)}`}
         empty={
           filtered ? (

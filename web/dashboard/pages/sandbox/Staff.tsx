@@ -22,7 +22,7 @@ export function Staff(props: { state: SandboxState; fetched_at: number; editable
         label="Practice staff"
         rows={staff}
         columns={props.editable ? [...columns, actions] : columns}
-        keyOf={(person) => person.user_name}
+        rowKey={(person) => person.user_name}
         empty="The practice has no staff. Reset its data."
       />
     </>

@@ -34,7 +34,7 @@ export function Alerts() {
               label="Open alerts"
               rows={alerts.open}
               columns={open_columns}
-              keyOf={(alert) => alert.id}
+              rowKey={(alert) => alert.id}
               empty={
                 <>
                   All clear. Conditions are checked every 15 seconds.{' '}
@@ -48,7 +48,7 @@ export function Alerts() {
               label="Recently resolved"
               rows={alerts.recent}
               columns={recent_columns}
-              keyOf={(alert) => alert.id}
+              rowKey={(alert) => alert.id}
               empty="No resolved alerts in the last 90 days. An alert moves here when its cause is fixed."
             />
           </Part>
@@ -122,7 +122,7 @@ function Channels({ alerts: { channels, quiet_hours, digest } }: { alerts: Alert
           label="Channels"
           rows={channels}
           columns={channel_columns}
-          keyOf={(channel) => channel.name}
+          rowKey={(channel) => channel.name}
           empty=""
         />
         <Fields of={{ 'Quiet hours': quiet_hours ?? 'Off', 'Daily summary': digest ?? 'Off' }} />

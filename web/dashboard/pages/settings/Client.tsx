@@ -84,8 +84,8 @@ function LinkSettings({ client }: { client: ClientSettings }) {
         const form = new FormData(event.currentTarget);
         save.mutate({
           name: String(form.get('name')),
-          callback_urls: linesOf(form.get('callback_urls')),
-          frame_origins: linesOf(form.get('frame_origins')),
+          callback_urls: splitLines(form.get('callback_urls')),
+          frame_origins: splitLines(form.get('frame_origins')),
           colour: color || null,
           logo,
         });
@@ -135,7 +135,7 @@ function LinkSettings({ client }: { client: ClientSettings }) {
   );
 }
 
-function linesOf(text: FormDataEntryValue | null): string[] {
+function splitLines(text: FormDataEntryValue | null): string[] {
   return String(text ?? '')
     .split('\n')
     .map((line) => line.trim())

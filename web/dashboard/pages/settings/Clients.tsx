@@ -31,7 +31,7 @@ export function Clients() {
             label="Clients"
             rows={response.clients}
             columns={columns}
-            keyOf={(client) => client.client_id}
+            rowKey={(client) => client.client_id}
             href={(client) => `/clients/${client.client_id}`}
             empty="No clients yet. Add one for your application."
           />

@@ -46,7 +46,7 @@ export function EmrApps({ client_id }: { client_id: string }) {
               label="EMR apps"
               rows={emr_apps}
               columns={columnsFor(client_id, emrs, may('owner'))}
-              keyOf={(app) => app.id}
+              rowKey={(app) => app.id}
               empty="No EMR apps yet. Until you add one, Link asks practice staff for the client ID, and signing keys cannot be used."
             />
           </>
@@ -73,7 +73,7 @@ function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Co
     },
     { head: 'EMR', cell: (app) => app.emr_name },
     { head: 'Hosts', cell: (app) => <Hosts app={app} /> },
-    { head: 'Sign-in method', cell: (app) => wayOf(emrs, app)?.label ?? app.way },
+    { head: 'Sign-in method', cell: (app) => findWay(emrs, app)?.label ?? app.way },
     { head: 'Client ID', cell: (app) => app.values.client_id ?? '' },
     { head: 'ID and URLs', cell: (app) => <Urls app={app} />, phone: 'line' },
     { head: 'Accounts', cell: (app) => app.accounts },
@@ -225,7 +225,7 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
   );
 }
 
-function wayOf(emrs: EmrAppChoice[], { emr, way }: EmrApp) {
+function findWay(emrs: EmrAppChoice[], { emr, way }: EmrApp) {
   return wayNamed(
     emrs.find((each) => each.emr === emr),
     way,

@@ -21,7 +21,7 @@ export function Encryption() {
           <DataTable
             label="Master keys"
             rows={encryption.wrapped}
-            keyOf={(key) => key.id}
+            rowKey={(key) => key.id}
             columns={[
               { head: 'Master key', cell: (key) => key.id },
               { head: 'Data keys', cell: (key) => key.keys },

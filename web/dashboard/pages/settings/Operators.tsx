@@ -35,14 +35,14 @@ const operator_columns: Column<Operator>[] = [
     cell: (operator) => (
       <>
         <Timestamp at={operator.seen_at} />
-        <div className="secondary nowrap">{signInOf(operator)}</div>
+        <div className="secondary nowrap">{describeSignIn(operator)}</div>
       </>
     ),
   },
   { head: 'Actions', cell: (operator) => <Actions of={operator} /> },
 ];
 
-function signInOf({ single_sign_on, second_factor }: Operator): string {
+function describeSignIn({ single_sign_on, second_factor }: Operator): string {
   if (single_sign_on) return 'Single sign-on';
   return second_factor ? 'Two factors' : 'Password';
 }
@@ -79,7 +79,7 @@ export function Operators() {
               label="Operators"
               rows={operators}
               columns={operator_columns}
-              keyOf={(operator) => operator.id}
+              rowKey={(operator) => operator.id}
               empty="No operators yet. Invite the first one."
             />
             {invitations.length > 0 && (
@@ -91,7 +91,7 @@ export function Operators() {
                   label="Pending invitations"
                   rows={invitations}
                   columns={invitation_columns}
-                  keyOf={(invitation) => invitation.id}
+                  rowKey={(invitation) => invitation.id}
                   empty=""
                 />
               </>
@@ -106,7 +106,7 @@ export function Operators() {
 /** `Operator · All clients`, or one line per client. */
 function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' | 'may_reveal'> }) {
   const clients = useClientOptions();
-  const nameOf = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
+  const findName = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
   return (
     <>
       {of.all_clients && (
@@ -118,7 +118,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
       {!of.all_clients &&
         of.clients.map(({ client_id, role }) => (
           <div key={client_id}>
-            {role_labels[role]} <span className="secondary">{nameOf(client_id)}</span>
+            {role_labels[role]} <span className="secondary">{findName(client_id)}</span>
           </div>
         ))}
       {!of.all_clients && of.clients.length === 0 && 'No clients'}

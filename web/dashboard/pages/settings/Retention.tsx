@@ -15,7 +15,7 @@ export function Retention() {
           <DataTable
             label="Retention"
             rows={retention}
-            keyOf={(row) => row.what}
+            rowKey={(row) => row.what}
             columns={[
               { head: 'Data', cell: (row) => row.what },
               { head: 'Kept for', cell: (row) => retentionLabel(row.days) },

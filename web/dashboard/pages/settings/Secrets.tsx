@@ -32,7 +32,7 @@ export function Secrets({ client: { client_id, keys } }: { client: ClientSetting
         label="Secrets"
         rows={keys}
         columns={may('owner') ? [...columns, actions] : columns}
-        keyOf={(secret) => secret.id}
+        rowKey={(secret) => secret.id}
         empty="No active secrets. Create one so that the application can sign in."
       />
     </Paper>

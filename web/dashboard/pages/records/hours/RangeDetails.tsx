@@ -151,7 +151,7 @@ function Quota({
   onChange: (quota: DraftQuota) => void;
   onRemove: () => void;
 }) {
-  const known = visit_types.some(({ value }) => value === quota.visit_type_id);
+  const is_listed = visit_types.some(({ value }) => value === quota.visit_type_id);
   const input = (field: 'start_time' | 'end_time' | 'visits', { wire = field, label, type, w }: QuotaInput) => (
     <TextInput
       id={inputId(quota.key, wire)}
@@ -173,7 +173,7 @@ function Quota({
         size="xs"
         aria-label={`${name}, visit type`}
         value={quota.visit_type_id}
-        data={known ? visit_types : [...visit_types, { value: quota.visit_type_id, label: quota.visit_type_id }]}
+        data={is_listed ? visit_types : [...visit_types, { value: quota.visit_type_id, label: quota.visit_type_id }]}
         error={errors[inputId(quota.key, 'visit_type_id')]}
         onChange={(event) => onChange({ ...quota, visit_type_id: event.currentTarget.value })}
         w={170}

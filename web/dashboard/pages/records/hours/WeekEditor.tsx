@@ -4,7 +4,7 @@ import { ErrorAlert } from '../../../parts/errors.tsx';
 import { weekdays } from '../../../service/api.gen.ts';
 import { useAction } from '../../../service/queries.ts';
 import type { Hours } from '../../../service/types.ts';
-import { type DraftRange, type DraftWeek, draftOf, hoursOf, isSame, newRange, type Weekday } from './draft.ts';
+import { type DraftRange, type DraftWeek, isSame, newRange, toDraft, toHours, type Weekday } from './draft.ts';
 import { RangeRow } from './RangeRow.tsx';
 import type { Options } from './useOptions.ts';
 import { type Errors, inputId, serverErrors, validateWeek } from './validation.ts';
@@ -23,7 +23,7 @@ export function WeekEditor({
   save: (hours: Hours) => Promise<unknown>;
 }) {
   const { week, setWeek, changed_elsewhere } = useDraft(hours);
-  const saving = useAction((draft: DraftWeek) => save(hoursOf(draft)));
+  const saving = useAction((draft: DraftWeek) => save(toHours(draft)));
   const [invalid, setInvalid] = useState<Errors>({});
   const focus = useFocus();
   const dirty = !isSame(week, hours);
@@ -41,9 +41,9 @@ export function WeekEditor({
     focus(inputId(range.key, 'start'));
   };
   const send = () => {
-    const found = validateWeek(week);
-    setInvalid(found);
-    const [first] = Object.keys(found);
+    const problems = validateWeek(week);
+    setInvalid(problems);
+    const [first] = Object.keys(problems);
     if (first) focus(first);
     else saving.mutate(week);
   };
@@ -119,7 +119,7 @@ export function WeekEditor({
           <Button onClick={send} loading={saving.isPending} disabled={!dirty}>
             Save hours
           </Button>
-          <Button variant="default" disabled={!dirty} onClick={() => setWeek(draftOf(hours))}>
+          <Button variant="default" disabled={!dirty} onClick={() => setWeek(toDraft(hours))}>
             Discard changes
           </Button>
           <Text size="sm" role="status">
@@ -134,13 +134,13 @@ export function WeekEditor({
 /** The edited week. Refetched hours replace it unless there are unsaved changes. */
 function useDraft(hours: Hours) {
   const [seen, setSeen] = useState(hours);
-  const [week, setWeek] = useState(() => draftOf(hours));
+  const [week, setWeek] = useState(() => toDraft(hours));
   const [changed_elsewhere, setChanged] = useState(false);
   if (JSON.stringify(seen) !== JSON.stringify(hours)) {
     const edited = !isSame(week, seen) && !isSame(week, hours);
     setSeen(hours);
     setChanged(edited);
-    if (!edited) setWeek(draftOf(hours));
+    if (!edited) setWeek(toDraft(hours));
   }
   return { week, setWeek, changed_elsewhere };
 }

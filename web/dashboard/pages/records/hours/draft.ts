@@ -29,9 +29,9 @@ export type DraftRange = {
 export type DraftWeek = Record<Weekday, DraftRange[]>;
 
 /** The hours as they are edited. */
-export function draftOf(hours: Hours): DraftWeek {
+export function toDraft(hours: Hours): DraftWeek {
   const of = (day: Weekday) => hours.filter((each) => each.day === day).flatMap(({ shifts }) => shifts);
-  return weekOf((day) => of(day).map(draftRange));
+  return toWeek((day) => of(day).map(draftRange));
 }
 
 export function newRange(start = '', end = '', facility_id = ''): DraftRange {
@@ -57,17 +57,17 @@ export function newQuota(start_time: string, end_time: string, visit_type_id: st
 }
 
 /** The hours as they are sent: only working days. */
-export function hoursOf(week: DraftWeek): Hours {
-  return workingDays(week).map((day) => ({ day, shifts: week[day].map(shiftOf) }));
+export function toHours(week: DraftWeek): Hours {
+  return workingDays(week).map((day) => ({ day, shifts: week[day].map(toShift) }));
 }
 
-/** The working days in the order of `hoursOf`, to which the indexes in error messages refer. */
+/** The working days in the order of `toHours`, to which the indexes in error messages refer. */
 export function workingDays(week: DraftWeek): Weekday[] {
   return weekdays.filter((day) => week[day].length > 0);
 }
 
 export function isSame(week: DraftWeek, hours: Hours): boolean {
-  return JSON.stringify(hoursOf(week)) === JSON.stringify(hoursOf(draftOf(hours)));
+  return JSON.stringify(toHours(week)) === JSON.stringify(toHours(toDraft(hours)));
 }
 
 /** The time at which a range ends, `24:00` for the end of the day. Compares with other times. */
@@ -75,7 +75,7 @@ export function endTime(input: string): string {
   return input === '00:00' ? '24:00' : input;
 }
 
-function weekOf(ranges: (day: Weekday) => DraftRange[]): DraftWeek {
+function toWeek(ranges: (day: Weekday) => DraftRange[]): DraftWeek {
   return {
     Monday: ranges('Monday'),
     Tuesday: ranges('Tuesday'),
@@ -100,7 +100,7 @@ function draftRange(shift: Shift): DraftRange {
     description: shift.set_description ?? '',
     first_day: date(shift.set_start_date),
     last_day: date(shift.set_end_date),
-    every_unit: recurrence ? unitOf(recurrence.recur_interval_type) : '',
+    every_unit: recurrence ? toUnit(recurrence.recur_interval_type) : '',
     every: String(recurrence?.recur_interval_amount ?? 1),
     every_from: date(recurrence?.rec_start_date),
     every_until: date(recurrence?.rec_end_date),
@@ -112,10 +112,10 @@ function draftRange(shift: Shift): DraftRange {
   };
 }
 
-function shiftOf(range: DraftRange): Shift {
+function toShift(range: DraftRange): Shift {
   const { original } = range;
   const recurrence = original?.recurrence;
-  const descriptionOf = (visit_type_id: string) =>
+  const findDescription = (visit_type_id: string) =>
     original?.visit_type_rules?.find((rule) => rule.visit_type_id === visit_type_id)?.visit_type_desc ?? '';
   return {
     start: `T${withSeconds(range.start, original?.start)}`,
@@ -139,7 +139,7 @@ function shiftOf(range: DraftRange): Shift {
         end_time: withSeconds(endTime(quota.end_time)),
         total_visits: Number(quota.visits),
         visit_type_id: quota.visit_type_id,
-        visit_type_desc: descriptionOf(quota.visit_type_id),
+        visit_type_desc: findDescription(quota.visit_type_id),
       })),
     }),
   };
@@ -171,7 +171,7 @@ function unchanged(day: string, before: string | undefined): string {
   return before !== undefined && date(before) === day ? before : day;
 }
 
-function unitOf(type: string): DraftRange['every_unit'] {
+function toUnit(type: string): DraftRange['every_unit'] {
   const unit = `${type.toLowerCase().replace(/s$/, '')}s`;
   return unit === 'days' || unit === 'months' || unit === 'years' ? unit : 'weeks';
 }

@@ -2,12 +2,12 @@ import { Tooltip } from '@mantine/core';
 import { useOrganization } from './organization.tsx';
 
 /** A time in the practice's time zone, which it names. The tooltip has the operator's. */
-export function ClinicTime({ at }: { at: string }) {
+export function PracticeTime({ at }: { at: string }) {
   const { timezone } = useOrganization().organization;
   const date = new Date(at);
   return (
     <Tooltip label={`${own.format(date)} (your time)`}>
-      <time dateTime={at}>{clinicFormat(timezone).format(date)}</time>
+      <time dateTime={at}>{practiceFormat(timezone).format(date)}</time>
     </Tooltip>
   );
 }
@@ -17,9 +17,9 @@ const own = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle:
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** One per zone: creating a format takes longer than using it for a whole page. */
-function clinicFormat(timeZone: string): Intl.DateTimeFormat {
-  const known = formats.get(timeZone);
-  if (known) return known;
+function practiceFormat(timeZone: string): Intl.DateTimeFormat {
+  const cached = formats.get(timeZone);
+  if (cached) return cached;
   const format = new Intl.DateTimeFormat(undefined, {
     timeZone,
     timeZoneName: 'short',

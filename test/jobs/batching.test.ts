@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
-import { insertRecords, openStamp } from '../../src/product/audit/auditRecords.ts';
+import { createStamp, insertRecords } from '../../src/product/audit/auditRecords.ts';
 import type { Context } from '../../src/product/context.ts';
 import { finishJob, type JobResult } from '../../src/product/jobs/finishJob.ts';
-import { openSteps } from '../../src/product/jobs/jobSteps.ts';
+import { createSteps } from '../../src/product/jobs/jobSteps.ts';
 import type { Job } from '../../src/product/jobs/jobs.ts';
 import { startJob } from '../../src/product/jobs/startJob.ts';
 import { type Fixture, openFixture } from './fixture.ts';
@@ -21,7 +21,7 @@ let fixture: Fixture;
 let ctx: Context;
 beforeAll(async () => {
   fixture = await openFixture();
-  const { stamp } = openStamp({ key: () => randomBytes(32) });
+  const { stamp } = createStamp({ key: () => randomBytes(32) });
   // The parts of the context that are used here.
   const audit: Partial<Context['audit']> = {
     recordInTransaction: async (tx, ...entries) => {
@@ -168,7 +168,7 @@ test('intents that are recorded in one batch are sent only for lanes whose lease
     },
   };
   const results = await Promise.allSettled(
-    started.map((each) => openSteps(fixture.db, each).write('create', write, each.job.lane)),
+    started.map((each) => createSteps(fixture.db, each).write('create', write, each.job.lane)),
   );
   expect(results.map(({ status }) => status === 'fulfilled')).toStrictEqual([true, false, true, true, true]);
   expect(sent.sort()).toStrictEqual(started.flatMap(({ job }, n) => (n === 1 ? [] : [job.lane])).sort());

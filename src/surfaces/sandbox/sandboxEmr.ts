@@ -16,7 +16,7 @@ export type SandboxState = {
 };
 
 /** Controls the reference EMR for the Sandbox page. It uses Larkspur's control API; the control token stays here. */
-export type Clinic = {
+export type SandboxEmr = {
   describe(): Promise<SandboxState>;
   /** Returns false if there is no such switch. */
   setFault(switch_id: string, to: 'on' | 'once' | 'off'): Promise<boolean>;
@@ -36,7 +36,7 @@ type Control = <T>(method: string, path: string, body?: unknown) => Promise<T>;
 const always = 1_000_000;
 const code_period_s = 30;
 
-export function openClinic({ larkspur, access_token, example }: Sandbox): Clinic {
+export function createSandboxEmr({ larkspur, access_token, example }: Sandbox): SandboxEmr {
   const control: Control = (method, path, body) => callControl(larkspur, method, path, body);
   const { pharmacy_ehr_id: _pharmacy, ...ids } = example;
   const text = { reason: 'First call', caller: 'Test caller', message: 'Hello from Chartwire' };

@@ -2,6 +2,6 @@ import { api_routes } from '../../service/api.gen.ts';
 import type { RowOf } from '../../service/api.ts';
 
 /** The path of a request, with ids masked. */
-export function pathOf({ endpoint, path }: RowOf<'requests.list'>): string {
+export function findPath({ endpoint, path }: RowOf<'requests.list'>): string {
   return path ?? (api_routes as Record<string, { path: string }>)[endpoint]?.path ?? endpoint;
 }

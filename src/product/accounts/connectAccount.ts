@@ -18,7 +18,7 @@ import {
   type Account,
   bindings,
   noteUnexpectedEndpoint,
-  readAccountTogether,
+  readAccountBatched,
   replaceGrant,
   restoreCapabilities,
   type StoredAccount,
@@ -27,8 +27,8 @@ import {
 import {
   forgetRefusals,
   listRefusedInUse,
+  listSupported,
   type OperationObserver,
-  offeredOf,
   recordRefusal,
   recordWorking,
   storeEvidence,
@@ -39,7 +39,7 @@ import { renewGrant } from './grantRenewals.ts';
 import { readServerMarker, recordLoad, storeServerMarker } from './serverFacts.ts';
 
 /** An account with its credentials unsealed, ready for EMR calls. */
-export type OpenAccount = {
+export type ConnectedAccount = {
   account: StoredAccount;
   connector: Connector;
   /** Those that the account supports. Whether they work is recorded when they are used. */
@@ -59,19 +59,19 @@ export type OpenAccount = {
  * re-linked, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was
  * re-linked since may belong to someone else. Sets the `session` that the job uses, also when it is renewed.
  */
-export async function openAccount(
+export async function connectAccount(
   ctx: Context,
   job: { id?: number; client_id: string; account_id: string; session?: UsedSession },
   signal: AbortSignal,
-): Promise<OpenAccount> {
+): Promise<ConnectedAccount> {
   // Read again for every job: an account may have been re-linked, unlinked or renewed since the previous one.
-  const account = await readAccountTogether(ctx.db, job);
+  const account = await readAccountBatched(ctx.db, job);
   if (account && job.id !== undefined && (await isUnlinked(ctx.db, account, job.id))) {
     throw new EmrFailure('refused', 'The account was unlinked.', { code: 'account_unlinked' });
   }
   if (account?.status !== 'active') throw new EmrFailure('login_required', 'The account link has expired.');
   const secrets = await unsealSecrets(ctx, account);
-  const connector = connectorOf(ctx, account.connector);
+  const connector = requireConnector(ctx, account.connector);
   const session = { grant_sealed: account.grant_sealed, linked_at: account.linked_at };
   job.session = session;
   requireApp(ctx, account, connector, secrets.credentials);
@@ -95,16 +95,16 @@ export async function openAccount(
     account,
     connector,
     operations: watchOperations(
-      offeredOperations(connector.open(endpoint, access), capabilitiesOf(ctx, account)),
-      observerOf(ctx, account),
+      selectOperations(connector.open(endpoint, access), listCapabilities(ctx, account)),
+      createObserver(ctx, account),
     ),
     sampleIdentifiers: async () => connector.sampleIdentifiers?.(endpoint, access),
     refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
       if (endpoint.pins) await checkPins(ctx, account, connector, endpoint);
-      const found = await connector.refreshCapabilities?.(endpoint, access, { thorough, retry_refused });
+      const refreshed = await connector.refreshCapabilities?.(endpoint, access, { thorough, retry_refused });
       if (retry_refused) await retryRefused(ctx, account);
-      if (found) await storeGrant(ctx, account, session, found);
-      if (found || retry_refused) ctx.lookups.clear();
+      if (refreshed) await storeGrant(ctx, account, session, refreshed);
+      if (refreshed || retry_refused) ctx.lookups.clear();
     },
   };
 }
@@ -138,31 +138,31 @@ async function checkPins(
   if (!unexpectedEndpoint) return;
   try {
     const unexpected = await unexpectedEndpoint(endpoint);
-    await recorderOf(ctx, account)((tx) => noteUnexpectedEndpoint(tx, account.id, unexpected));
+    await createRecorder(ctx, account)((tx) => noteUnexpectedEndpoint(tx, account.id, unexpected));
   } catch (error) {
     // A server that does not publish its endpoints right now has not changed them.
     if (!(error instanceof EmrFailure)) throw error;
   }
 }
 
-function offeredOperations(operations: Partial<Operations>, capabilities: readonly Capability[]): Partial<Operations> {
-  const offered = Object.entries(operations).filter(([name]) => capabilities.includes(name as OperationName));
-  return Object.fromEntries(offered);
+function selectOperations(operations: Partial<Operations>, capabilities: readonly Capability[]): Partial<Operations> {
+  const supported = Object.entries(operations).filter(([name]) => capabilities.includes(name as OperationName));
+  return Object.fromEntries(supported);
 }
 
 /** Records which operations of an account work, and withdraws one that its server refuses as a whole. */
-function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
-  const known = new Set<Capability>(account.known_to_work);
-  const record = recorderOf(ctx, account);
+function createObserver(ctx: Context, account: StoredAccount): OperationObserver {
+  const working = new Set<Capability>(account.known_to_work);
+  const record = createRecorder(ctx, account);
   return {
     call: (name, work) => ctx.telemetry.span(`EMR ${name}`, { attributes: { 'chartwire.emr_operation': name } }, work),
     worked: async (name) => {
-      if (known.has(name)) return;
-      known.add(name);
+      if (working.has(name)) return;
+      working.add(name);
       await record((tx) => recordWorking(tx, account.id, name, null));
     },
     refused: async (name, { message }) => {
-      const all = connectorOf(ctx, account.connector).capabilities;
+      const all = requireConnector(ctx, account.connector).capabilities;
       await record(async (tx) => {
         if (await withdrawCapability(tx, account, name, all)) await recordRefusal(tx, account, name, message);
       });
@@ -178,7 +178,7 @@ function observerOf(ctx: Context, account: StoredAccount): OperationObserver {
 function loadObserver(ctx: Context, account: StoredAccount, connector: Connector): EmrEndpoint['observeLoad'] {
   const { measured_max } = connector.limits;
   if (measured_max === undefined) return undefined;
-  const record = recorderOf(ctx, account);
+  const record = createRecorder(ctx, account);
   const at_most = (account.parallel_writes ?? 1) >= (account.parallel_writes_max ?? measured_max);
   return async (sign) => {
     if (sign === 'created' && at_most) return;
@@ -187,7 +187,10 @@ function loadObserver(ctx: Context, account: StoredAccount, connector: Connector
 }
 
 /** Records what using an account has shown. A failure is only logged: the EMR has responded either way. */
-function recorderOf(ctx: Context, { client_id }: StoredAccount): (work: (tx: Tx) => Promise<void>) => Promise<void> {
+function createRecorder(
+  ctx: Context,
+  { client_id }: StoredAccount,
+): (work: (tx: Tx) => Promise<void>) => Promise<void> {
   return async (work) => {
     try {
       await ctx.db.tenant(client_id, work);
@@ -198,7 +201,7 @@ function recorderOf(ctx: Context, { client_id }: StoredAccount): (work: (tx: Tx)
 }
 
 function sharedMarkers(ctx: Context, account: StoredAccount): SharedMarkers {
-  const record = recorderOf(ctx, account);
+  const record = createRecorder(ctx, account);
   return {
     find: (type) => ctx.db.tenant(account.client_id, (tx) => readServerMarker(tx, account, type)),
     store: (type, marker) => record((tx) => storeServerMarker(tx, account, type, marker)),
@@ -256,20 +259,20 @@ export async function currentCredentials(
   return JSON.parse(await ctx.vault.unseal(tx, sealed, bindings.credentials(id)));
 }
 
-export function connectorOf(ctx: Pick<Context, 'connectors'>, name: string): Connector {
+export function requireConnector(ctx: Pick<Context, 'connectors'>, name: string): Connector {
   const connector = ctx.connectors.get(name);
   if (!connector) throw new Error(`No connector is called ${name}.`);
   return connector;
 }
 
 /** The operations and fields available for an account: those of its connector, minus those its server does not support. */
-export function capabilitiesOf(
+export function listCapabilities(
   ctx: Pick<Context, 'connectors'>,
   account: Pick<Account, 'connector' | 'capabilities'>,
 ): readonly Capability[] {
-  const { capabilities } = connectorOf(ctx, account.connector);
-  const found = account.capabilities;
-  return found === null ? capabilities : capabilities.filter((name) => found.includes(name));
+  const { capabilities } = requireConnector(ctx, account.connector);
+  const discovered = account.capabilities;
+  return discovered === null ? capabilities : capabilities.filter((name) => discovered.includes(name));
 }
 
 /**
@@ -284,18 +287,18 @@ async function storeGrant(
 ): Promise<void> {
   const { id, client_id } = account;
   const { grant } = learned;
-  const found = 'capabilities' in learned ? learned : undefined;
+  const refreshed = 'capabilities' in learned ? learned : undefined;
   const before = session.grant_sealed;
   session.grant_sealed = await ctx.db.tenant(client_id, async (tx) => {
     const sealed = await ctx.vault.seal(tx, { client_id, owner_id: id }, bindings.grant(id), JSON.stringify(grant));
     // What was refused in use stays refused, whatever the server declares: it declared the same before.
-    const refused = found ? await listRefusedInUse(tx, id) : [];
-    const capabilities = found && offeredOf(found).filter((name) => !refused.includes(name));
-    const connector = connectorOf(ctx, account.connector);
+    const refused = refreshed ? await listRefusedInUse(tx, id) : [];
+    const capabilities = refreshed && listSupported(refreshed).filter((name) => !refused.includes(name));
+    const connector = requireConnector(ctx, account.connector);
     const document_bytes_max = connector.documentBytesMax?.(grant) ?? null;
     const server_findings = connector.serverFindings?.(grant) ?? [];
     const replaced = await replaceGrant(tx, id, { before, sealed, capabilities, document_bytes_max, server_findings });
-    if (replaced && found) await storeEvidence(tx, account, found);
+    if (replaced && refreshed) await storeEvidence(tx, account, refreshed);
     return replaced ? sealed : before;
   });
 }

@@ -4,7 +4,7 @@ import type { Job } from '../../service/types.ts';
 type JobRequest = { method: string; path: string; fields: readonly string[]; file_field: string | null };
 
 /** The request of a job as a curl command, with placeholders for the credentials. Undefined for jobs without one. */
-export function curlOf({ type, input }: Job): string | undefined {
+export function toCurl({ type, input }: Job): string | undefined {
   const request = (job_requests as Record<string, JobRequest>)[type];
   if (!request) return undefined;
   const { method, path, fields, file_field } = request;

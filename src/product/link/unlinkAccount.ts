@@ -2,8 +2,8 @@ import type { Tx } from '../../platform/db/database.ts';
 import { removeReplacedTokens } from '../accounts/accessTokens.ts';
 import { getAccount, lockAccount, markRevoked } from '../accounts/accounts.ts';
 import { removeEvidence } from '../accounts/capabilities.ts';
+import { requireConnector } from '../accounts/connectAccount.ts';
 import { addEndedGrant } from '../accounts/grantRenewals.ts';
-import { connectorOf } from '../accounts/openAccount.ts';
 import { removeWriteLimit } from '../accounts/serverFacts.ts';
 import type { Context } from '../context.ts';
 import { unparkJobs } from '../jobs/park.ts';
@@ -16,12 +16,12 @@ import { invalidatePublicTokens } from './publicTokens.ts';
  * attempt (or goes to review if a write may have arrived), so that its event is sent and its record updated. Returns how
  * many jobs are unfinished.
  */
-export async function revokeAccount(ctx: Pick<Context, 'connectors'>, tx: Tx, account_id: string): Promise<number> {
-  const known = await getAccount(tx, account_id);
+export async function unlinkAccount(ctx: Pick<Context, 'connectors'>, tx: Tx, account_id: string): Promise<number> {
+  const before_lock = await getAccount(tx, account_id);
   // Before the account: a link that is being completed locks them in this order.
-  await invalidateLinkTokens(tx, known);
-  await lockAccount(tx, known.id);
-  const account = await getAccount(tx, known.id);
+  await invalidateLinkTokens(tx, before_lock);
+  await lockAccount(tx, before_lock.id);
+  const account = await getAccount(tx, before_lock.id);
   if (account.status === 'revoked') return 0;
   await addEndedGrant(tx, account);
   await markRevoked(tx, account.id);
@@ -29,7 +29,7 @@ export async function revokeAccount(ctx: Pick<Context, 'connectors'>, tx: Tx, ac
   await removeEvidence(tx, account.id);
   await removeWriteLimit(tx, account.id);
   await invalidatePublicTokens(tx, account.id);
-  await unparkJobs(tx, account.id, connectorOf(ctx, account.connector).limits.parallel_max);
+  await unparkJobs(tx, account.id, requireConnector(ctx, account.connector).limits.parallel_max);
   const [jobs] = await tx<{ n: number }[]>`
     SELECT count(*) AS n FROM jobs WHERE account_id = ${account.id} AND state IN ('queued', 'running')`;
   return jobs?.n ?? 0;

@@ -4,10 +4,10 @@ import { newId } from '../../src/catalog/ids.ts';
 import type { Access, Connector } from '../../src/emr/connector.ts';
 import { checkMasterKey } from '../../src/platform/security/keys.ts';
 import { identified } from '../../src/platform/security/masterKeys.ts';
-import { openVault } from '../../src/platform/security/vault.ts';
+import { createVault } from '../../src/platform/security/vault.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { bindings } from '../../src/product/accounts/accounts.ts';
-import { openAccount } from '../../src/product/accounts/openAccount.ts';
+import { connectAccount } from '../../src/product/accounts/connectAccount.ts';
 import type { Context } from '../../src/product/context.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { type Fixture, openFixture } from './fixture.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
   };
   // The parts of the context that are used here.
   ctx = {
-    ...{ db: fixture.db, vault: openVault(master), telemetry: telemetry_off, config: { sandbox: false } },
+    ...{ db: fixture.db, vault: createVault(master), telemetry: telemetry_off, config: { sandbox: false } },
     connectors: new Map([['larkspur', connector]]),
   } as unknown as Context;
 });
@@ -40,7 +40,7 @@ beforeEach(() => {
 
 const { signal } = new AbortController();
 const open = ({ client_id, account_id }: Tenant, id?: number) =>
-  openAccount(ctx, { client_id, account_id, ...(id !== undefined && { id }) }, signal);
+  connectAccount(ctx, { client_id, account_id, ...(id !== undefined && { id }) }, signal);
 
 /** Stores what a sign-in with this password would store. */
 async function link({ client_id, account_id }: Tenant, password: string): Promise<void> {
@@ -60,7 +60,7 @@ test('jobs of several accounts that open them together each get their own creden
   const tenants = [fixture.tenant, second, foreign];
   for (const [n, tenant] of tenants.entries()) await link(tenant, `password ${n}`);
   // The vault has not used these data keys yet, and then it has.
-  ctx = { ...ctx, vault: openVault(master) };
+  ctx = { ...ctx, vault: createVault(master) };
   for (const jobs of [tenants, [...tenants, ...tenants, ...tenants]]) {
     opened = [];
     const accounts = await Promise.all(jobs.map((tenant) => open(tenant)));
