@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { type ESTree, parseSync, Visitor } from 'vite';
 import { describe, expect, test } from 'vitest';
 
 /**
@@ -27,7 +28,7 @@ const banned_phrases: [RegExp, string][] = [
   [/half of them within|95 of 100 within/i, 'p50, p95'],
   [/\bmake a link\b|>Make it<|take the logo away/i, 'Create link, Create, Remove logo'],
   [/that you look at (it|this) is recorded/i, 'Viewing this is logged.'],
-  [/your id of the clinic/i, 'Clinic ID'],
+  [/your id of the clinic/i, 'Organization ID'],
   [/nothing of that time is/i, 'No failed events in this period.'],
   [/no stored credential opens/i, 'stored credentials cannot be decrypted without it'],
   [/sending a request twice/i, 'idempotency'],
@@ -52,14 +53,20 @@ const banned_identifiers = [
   ...['laySandbox', 'layPractice', 'layCharts', 'layHead', 'mended', 'mendDriver', 'lookAgain', 'wordSteps'],
 ];
 
+/** Variables, parameters and functions that do not say what they are. Properties are not checked: SQL and JSON name them. */
+const banned_names = ['asked', 'found', 'held', 'together', 'tells', 'told'];
+
+/** A function says what it does (countJobs), not whose it is (jobsOf). These are words of JSON Schema. */
+const allowed_of = ['oneOf', 'isOneOf', 'anyOf', 'allOf'];
+
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 describe('wording', () => {
   const texts = [
     ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', '.env.example'],
-    ...filesOf('docs', /\.md$/).filter((file) => !file.startsWith('docs/specification/interface')),
+    ...listFiles('docs', /\.md$/).filter((file) => !file.startsWith('docs/specification/interface')),
     ...['src', 'web', 'larkspur', 'sdk', 'scripts', 'examples'].flatMap((folder) =>
-      filesOf(folder, /\.(tsx?|mjs|js|sql|html)$/),
+      listFiles(folder, /\.(tsx?|mjs|js|sql|html)$/),
     ),
   ];
 
@@ -75,7 +82,7 @@ describe('wording', () => {
   test('code uses none of the banned identifiers', () => {
     const banned = new RegExp(`\\b(${banned_identifiers.join('|')})\\b`);
     const uses = ['src', 'web', 'larkspur', 'sdk', 'scripts', 'test', 'bench']
-      .flatMap((folder) => filesOf(folder, /\.tsx?$/))
+      .flatMap((folder) => listFiles(folder, /\.tsx?$/))
       .filter((file) => file !== 'test/architecture/wording.test.ts')
       .flatMap((file) =>
         withoutProse(read(file))
@@ -86,6 +93,64 @@ describe('wording', () => {
   });
 });
 
+describe('names', () => {
+  const files = ['src', 'web', 'larkspur', 'sdk', 'sql', 'scripts', 'test', 'bench'].flatMap((folder) =>
+    listFiles(folder, /\.tsx?$/),
+  );
+  const declared = files.flatMap((file) => namesIn(file, read(file)).map((name) => ({ file, name })));
+
+  test('no function or variable is named after its owner: …Of', () => {
+    const uses = declared.filter(({ name }) => /[a-z]Of$/.test(name) && !allowed_of.includes(name));
+    expect(uses).toStrictEqual([]);
+  });
+
+  test.each(banned_names)('no function, variable or parameter is called %s', (banned) => {
+    expect(declared.filter(({ name }) => name === banned)).toStrictEqual([]);
+  });
+});
+
+/** The names that a file declares: functions, variables and parameters. */
+function namesIn(file: string, source: string): string[] {
+  const names: string[] = [];
+  const addAll = (patterns: readonly (ESTree.ParamPattern | ESTree.BindingPattern)[]) => {
+    for (const pattern of patterns) names.push(...boundNames(pattern));
+  };
+  const visitor = new Visitor({
+    VariableDeclarator({ id }) {
+      addAll([id]);
+    },
+    ArrowFunctionExpression({ params }) {
+      addAll(params);
+    },
+    FunctionExpression({ params }) {
+      addAll(params);
+    },
+    FunctionDeclaration({ id, params }) {
+      if (id) names.push(id.name);
+      addAll(params);
+    },
+  });
+  visitor.visit(parseSync(file, source).program);
+  return names;
+}
+
+function boundNames(pattern: ESTree.ParamPattern | ESTree.BindingPattern): string[] {
+  switch (pattern.type) {
+    case 'Identifier':
+      return [pattern.name];
+    case 'AssignmentPattern':
+      return boundNames(pattern.left);
+    case 'RestElement':
+      return boundNames(pattern.argument);
+    case 'ArrayPattern':
+      return pattern.elements.flatMap((element) => (element ? boundNames(element) : []));
+    case 'ObjectPattern':
+      return pattern.properties.flatMap((each) => boundNames(each.type === 'RestElement' ? each.argument : each.value));
+    default:
+      return [];
+  }
+}
+
 /** The source with comments and string contents blanked, line numbers kept. */
 function withoutProse(source: string): string {
   return source
@@ -94,7 +159,7 @@ function withoutProse(source: string): string {
     .replaceAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''");
 }
 
-function filesOf(folder: string, name: RegExp): string[] {
+function listFiles(folder: string, name: RegExp): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => name.test(file))
     .map((file) => `${folder}/${file}`)
