@@ -1201,7 +1201,7 @@ class JobSummary(TypedDict):
     status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
     """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     waiting_for_relink: bool
-    """Whether the job is queued until the account is linked again"""
+    """Whether the job is queued until the account is re-linked"""
     access_token_reference_id: str
     """Identifies the linked account; it does not change when the access token is rotated"""
     user_id: str
@@ -1286,13 +1286,13 @@ class LinkedAccount(TypedDict):
     emr_name: str
     """Name of the EMR product"""
     status: Literal["active", "login_required", "revoked"]
-    """State of the link. active: Requests and jobs work. login_required: Requests are rejected and jobs wait until the account is linked again. revoked: The account was unlinked"""
+    """State of the link. active: Requests and jobs work. login_required: Requests are rejected and jobs wait until the account is re-linked. revoked: The account was unlinked"""
     linked_at: str
-    """When the account was linked, or linked again"""
+    """When the account was linked, or re-linked"""
     last_sync: Optional[LastSync]
     """The newest sync of the organization; null before the first one"""
     waiting_jobs: int
-    """Jobs that resume when the account is linked again"""
+    """Jobs that resume when the account is re-linked"""
 
 
 class Location(TypedDict):

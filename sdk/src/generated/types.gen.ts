@@ -869,7 +869,7 @@ export type JobSummary = {
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
   status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
-  /** Whether the job is queued until the account is linked again */
+  /** Whether the job is queued until the account is re-linked */
   waiting_for_relink: boolean;
   /** Identifies the linked account; it does not change when the access token is rotated */
   access_token_reference_id: string;
@@ -967,15 +967,15 @@ export type LinkedAccount = {
   /**
    * State of the link
    * - `active`: Requests and jobs work
-   * - `login_required`: Requests are rejected and jobs wait until the account is linked again
+   * - `login_required`: Requests are rejected and jobs wait until the account is re-linked
    * - `revoked`: The account was unlinked
    */
   status: "active" | "login_required" | "revoked";
-  /** When the account was linked, or linked again */
+  /** When the account was linked, or re-linked */
   linked_at: string;
   /** The newest sync of the organization; null before the first one */
   last_sync: LastSync | null;
-  /** Jobs that resume when the account is linked again */
+  /** Jobs that resume when the account is re-linked */
   waiting_jobs: number;
 };
 
