@@ -47,7 +47,7 @@ describe('recipes', () => {
 
   test.each([
     ['An endpoint', 3],
-    ['A dashboard page', 6],
+    ['A dashboard page', 5],
   ])('the recipe “%s” has few files', (title, files_max) => {
     expect(recipePaths(title).length).toBeLessThanOrEqual(files_max);
   });
