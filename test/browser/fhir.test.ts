@@ -12,7 +12,7 @@ import { endings, focused, type LinkFixture, startLink, untilClosed } from './li
 let fixture: LinkFixture;
 let server: FhirServer;
 beforeAll(async () => {
-  [fixture, server] = await Promise.all([startLink(), startFhirServer({ data: 'practice' })]);
+  [fixture, server] = await Promise.all([startLink({ sync_after_link: true }), startFhirServer({ data: 'practice' })]);
   server.register({
     client_id: 'by-page',
     redirect_uris: [await redirectUri(fixture.product, server.url)],

@@ -14,7 +14,10 @@ let server: FhirServer;
 let steps: LinkSteps;
 let operator: TestOperator;
 beforeAll(async () => {
-  [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
+  [fixture, server] = await Promise.all([
+    startSandbox({ small: true, sync_after_link: false }),
+    startFhirServer({ data: 'small' }),
+  ]);
   steps = linkSteps(fixture);
   operator = await signInOperator(fixture);
   const redirect_uris = [await redirectUri(fixture, server.url)];

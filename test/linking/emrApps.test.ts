@@ -15,7 +15,10 @@ let server: FhirServer;
 let steps: LinkSteps;
 let owner: TestOperator;
 beforeAll(async () => {
-  [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
+  [fixture, server] = await Promise.all([
+    startSandbox({ small: true, sync_after_link: false }),
+    startFhirServer({ data: 'small' }),
+  ]);
   steps = linkSteps(fixture);
   owner = await signInOperator(fixture);
 });

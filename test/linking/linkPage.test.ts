@@ -10,7 +10,7 @@ import { type LinkSteps, linkSteps } from './linkSteps.ts';
 let fixture: TestSandbox;
 let steps: LinkSteps;
 beforeAll(async () => {
-  fixture = await startSandbox({ small: true });
+  fixture = await startSandbox({ small: true, sync_after_link: false });
   steps = linkSteps(fixture);
 });
 afterAll(() => fixture.close());

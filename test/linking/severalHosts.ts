@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import { emrRules } from '../../src/platform/security/addresses.ts';
 import { createOutbound } from '../../src/platform/security/outbound.ts';
 import type { Api, ApiResponse } from '../harness/api.ts';
+import type { PracticeSize } from '../harness/fhir/practice/sizes.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
@@ -33,11 +34,17 @@ export type TestClient = { client_id: string; api: Api };
 
 const domain = 'vendor.example';
 
-export async function startSeveralHosts(): Promise<SeveralHosts> {
+export async function startSeveralHosts({
+  data = 'small',
+  sync_after_link = false,
+}: {
+  data?: PracticeSize;
+  sync_after_link?: boolean;
+} = {}): Promise<SeveralHosts> {
   const names = ['meadow', 'larch', 'hostile'].map((name) => `${name}.${domain}`);
   const [fixture, ...servers] = await Promise.all([
-    startSandbox({ small: true, env: { OUTBOUND_ALLOW_EMR: names.join(',') } }),
-    ...names.map((name) => startFhirServer({ data: 'small', name })),
+    startSandbox({ small: true, sync_after_link, env: { OUTBOUND_ALLOW_EMR: names.join(',') } }),
+    ...names.map((name) => startFhirServer({ data, name })),
   ]);
   const [meadow, larch, hostile] = servers as [FhirServer, FhirServer, FhirServer];
   // The service closes the one it has opened.

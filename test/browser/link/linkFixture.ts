@@ -27,8 +27,8 @@ export type LinkFixture = {
   close(): Promise<void>;
 };
 
-export async function startLink(): Promise<LinkFixture> {
-  const [product, browser] = await Promise.all([startSandbox({ small: true }), openBrowser()]);
+export async function startLink({ sync_after_link = false } = {}): Promise<LinkFixture> {
+  const [product, browser] = await Promise.all([startSandbox({ small: true, sync_after_link }), openBrowser()]);
   const { sandbox, api, owner } = product;
   const host = await startLinkHost(sandbox.base_url);
   const steps = linkSteps(product);

@@ -11,7 +11,10 @@ let fixture: TestSandbox;
 let server: FhirServer;
 let steps: LinkSteps;
 beforeAll(async () => {
-  [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
+  [fixture, server] = await Promise.all([
+    startSandbox({ small: true, sync_after_link: false }),
+    startFhirServer({ data: 'small' }),
+  ]);
   steps = linkSteps(fixture);
 });
 beforeEach(async () => {

@@ -14,7 +14,10 @@ import { sendDocument } from '../support/sendDocument.ts';
 let fixture: TestSandbox;
 let server: FhirServer;
 beforeAll(async () => {
-  [fixture, server] = await Promise.all([startSandbox({ small: true }), startFhirServer({ data: 'small' })]);
+  [fixture, server] = await Promise.all([
+    startSandbox({ small: true, sync_after_link: false }),
+    startFhirServer({ data: 'small' }),
+  ]);
 });
 afterEach(() => server.reset());
 afterAll(async () => {
