@@ -422,7 +422,7 @@ describe('a fresh sign-in', () => {
     provider.reports_auth_time = true;
     provider.signed_in_at = Math.floor(Date.now() / 1000) - 3600;
     try {
-      await provider.rotateKeys();
+      await provider.restart();
       await signIn(browser, person);
       expect(await invite(browser, 'fresh-4@example.test')).toBe('operator_sign_in_again');
       expect(await confirm(browser, ignore)).toMatch(/did not ask you to sign in again/);
@@ -432,7 +432,7 @@ describe('a fresh sign-in', () => {
     } finally {
       provider.reports_auth_time = false;
       provider.signed_in_at = undefined;
-      await provider.rotateKeys();
+      await provider.restart();
     }
   });
 

@@ -15,17 +15,19 @@ export type TestProvider = {
   current: Person | undefined;
   /** The time at which the next sign-in says that it took place, in seconds since 1970; undefined: now. */
   signed_in_at: number | undefined;
-  /** Whether ID tokens always say when the person signed in, instead of only if it is asked for. Then call rotateKeys. */
+  /** Whether ID tokens always say when the person signed in, instead of only if it is asked for. Then call restart. */
   reports_auth_time: boolean;
   /** Whether sign-ins come with a refresh token, and how many of them were used. */
   refresh_tokens: boolean;
   refreshed: number;
-  /** Whether ID tokens contain all claims. Then call rotateKeys. */
+  /** Whether ID tokens contain all claims. Then call restart. */
   claims_in_id_token: boolean;
   /** Replaces responses, to simulate a faulty provider. Return true if the request was answered. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>) | undefined;
   /** Allows a service whose address is known only after it has started. */
   allowRedirect(base_url: string): Promise<void>;
+  /** Forgets all sessions and tokens, and applies the settings above. The key stays: a new one takes a quarter of a second. */
+  restart(): Promise<void>;
   /** Signs with a new key from now on; the old one is no longer published. */
   rotateKeys(): Promise<void>;
   /** Stops listening; `listen` continues on the same port. */
@@ -59,9 +61,9 @@ export async function startProvider(): Promise<TestProvider> {
   const people = new Map<string, Person>();
   /** With the newest claims, also if the browser is still signed in. */
   const findPerson = (sub: string) => (started.current?.sub === sub ? started.current : people.get(sub));
+  let key: Promise<JWK> | undefined;
   const createProvider = async () => {
-    const { privateKey } = await generateKeyPair('RS256', { extractable: true });
-    const key = { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' } as JWK;
+    key ??= createKey();
     const created = new Provider(issuer, {
       clients: [
         {
@@ -72,7 +74,7 @@ export async function startProvider(): Promise<TestProvider> {
           post_logout_redirect_uris: redirects.map((base_url) => `${base_url}/dashboard`),
         },
       ],
-      jwks: { keys: [key] },
+      jwks: { keys: [await key] },
       cookies: { keys: ['a key for cookies'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
       findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...findPerson(sub), sub }) }),
@@ -111,7 +113,11 @@ export async function startProvider(): Promise<TestProvider> {
       redirects.push(base_url);
       provider = await createProvider();
     },
+    restart: async () => {
+      provider = await createProvider();
+    },
     rotateKeys: async () => {
+      key = undefined;
       provider = await createProvider();
     },
     close: async () => {
@@ -141,4 +147,9 @@ export async function startProvider(): Promise<TestProvider> {
     await of.interactionFinished(request, response, { login, consent });
   }
   return started;
+}
+
+async function createKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  return { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' } as JWK;
 }

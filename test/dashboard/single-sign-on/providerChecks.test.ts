@@ -24,7 +24,7 @@ afterAll(async () => {
 beforeEach(async () => {
   provider.refresh_tokens = false;
   provider.claims_in_id_token = false;
-  await provider.rotateKeys();
+  await provider.restart();
   respondWith(() => false);
 });
 
@@ -60,7 +60,7 @@ async function confirmIdentity(browser: Browser): Promise<void> {
 
 async function putClaimsIntoIdTokens(): Promise<void> {
   provider.claims_in_id_token = true;
-  await provider.rotateKeys();
+  await provider.restart();
 }
 
 let people = 0;
