@@ -60,7 +60,7 @@ const axe_source = readFileSync(createRequire(import.meta.url).resolve('axe-core
 
 /**
  * Violations of WCAG 2.2 AA that axe finds on the page, or in the elements `within` a selector. `colors` checks only the
- * rule that depends on the color scheme. Of long tables the first rows are checked: the others have the same markup, and
+ * rules that depend on the color scheme. Of long tables the first rows are checked: the others have the same markup, and
  * took most of the suite's browser time.
  */
 export async function accessibilityViolations(
@@ -72,10 +72,11 @@ export async function accessibilityViolations(
   const violations = await page.evaluate(
     async ({ rules, within }) => {
       const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+      const color_rules = ['color-contrast', 'link-in-text-block'];
       const result = await (globalThis as unknown as { axe: typeof axe }).axe.run(
         { include: [within], exclude: ['tbody > tr:nth-child(n + 9)'] },
         {
-          runOnly: rules === 'all' ? { type: 'tag', values: tags } : { type: 'rule', values: ['color-contrast'] },
+          runOnly: rules === 'all' ? { type: 'tag', values: tags } : { type: 'rule', values: color_rules },
           resultTypes: ['violations'],
         },
       );
