@@ -21,7 +21,7 @@ export type Installation = {
 export const lease = { LEASE_SECONDS: '2' };
 
 export async function install(): Promise<Installation> {
-  const spawned = await spawnSandbox({ small: true, env: { ...lease, DATABASE_POOL: '4' } });
+  const spawned = await spawnSandbox({ small: true, sync_after_link: false, env: { ...lease, DATABASE_POOL: '4' } });
   const { env, owner } = spawned;
   const address = parseDatabaseUrl('DATABASE_URL', env.DATABASE_URL ?? '');
   const database = { ...address, database: `${address.database}_larkspur` };
