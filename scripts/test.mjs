@@ -1,5 +1,5 @@
 /**
- * `npm test`: runs all checks, fastest first. Arguments are passed to Vitest. Files with failed tests are run a second time,
+ * `npm test`: runs all checks. Arguments are passed to Vitest. Files with failed tests are run a second time,
  * alone, because a busy machine can be too slow for a test. If they pass, the run passes and lists them.
  *
  * `--changed` checks only what differs from the last commit, and `--changed=COMMIT` what differs from another one: the
@@ -22,14 +22,16 @@ const report_file = join(test_root, 'report.json');
 const max_repeated_files = 5;
 /** A write that is lost or doubled only sometimes is what these tests are for, so a failure in them counts. */
 const not_repeated = 'test/promises/';
-let current;
+const running = new Set();
 let result;
 let interrupted = false;
+/** Whether a failed check has stopped the others, which then have no time to clean up. */
+let stopped = false;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
     interrupted = true;
-    current?.kill(signal);
+    stopRunning(signal);
   });
 }
 
@@ -52,7 +54,8 @@ async function runSteps() {
   const others = args.filter((arg) => arg !== changed);
   const selected = changed ? await checkChanged(changed.split('=')[1]) : await checkAll();
   const env = { ...chromium, CHARTWIRE_TEST_ROOT: test_root, CHARTWIRE_TEST_REPORT: report_file };
-  const first = await step('Tests', () => runTests([...selected, ...others], env));
+  const tests = step('Tests', () => runTests([...selected, ...others], env));
+  const [first] = await together([tests, ...(changed ? [] : [checkGenerated()])]);
   storeTimes(first);
   process.stdout.write(`\n${formatTimes(first)}\n`);
   const failed = first.files.filter(({ ok }) => !ok);
@@ -70,17 +73,48 @@ async function runSteps() {
   result.repeated = failed.flatMap(({ file, failures }) => failures.map((name) => `${file} > ${name}`));
 }
 
-/** All checks but the tests. Returns which test files to run: all. */
+/** The checks that the tests wait for. Returns which test files to run: all. */
 async function checkAll() {
-  await step('Format and lint', () => run('@biomejs/biome/bin/biome', ['check', '.']));
-  await step('Types', () => run('typescript/bin/tsc', ['--noEmit']));
-  // Vite removes types without checking them. The build checks those of the other pages.
-  await step('Dashboard types', () => run('typescript/bin/tsc', ['-p', 'web/dashboard']));
-  await step('Build', () => build());
-  if (existsSync(join(root, 'dist/scripts/generate.js'))) {
-    await step('Generated files', () => run('../dist/scripts/generate.js', ['--check']));
-  }
+  await together([checkSources(), buildAll()]);
   return [];
+}
+
+async function checkSources() {
+  await quietStep('Format and lint', '@biomejs/biome/bin/biome', ['check', '.']);
+  await quietStep('Types', 'typescript/bin/tsc', ['--noEmit']);
+  // Vite removes types without checking them. The build checks those of the other pages.
+  await quietStep('Dashboard types', 'typescript/bin/tsc', ['-p', 'web/dashboard']);
+}
+
+/** In a process of its own: compiling would delay the other checks. */
+function buildAll() {
+  return quietStep('Build', '../scripts/build.mjs', []);
+}
+
+/** While the tests run, because it needs the build and they do not need its result. */
+async function checkGenerated() {
+  if (!existsSync(join(root, 'dist/scripts/generate.js'))) return;
+  await quietStep('Generated files', '../dist/scripts/generate.js', ['--check']);
+}
+
+/** Waits for work that runs at the same time. The first failure stops the rest. */
+async function together(work) {
+  let failure;
+  const results = await Promise.all(
+    work.map((each) =>
+      each.catch((error) => {
+        failure ??= error;
+        stopped ||= running.size > 0;
+        stopRunning('SIGTERM');
+      }),
+    ),
+  );
+  if (failure) throw failure;
+  return results;
+}
+
+function stopRunning(signal) {
+  for (const child of running) child.kill(signal);
 }
 
 /** The quick checks of what has changed since a commit. Returns which test files to run. */
@@ -126,15 +160,29 @@ async function step(name, work) {
   }
 }
 
-/** Runs a program from node_modules. */
-async function run(program, args, env = {}) {
-  current = spawn(process.execPath, [join(root, 'node_modules', program), ...args], {
+/** A step that runs at the same time as others: its output is shown when it has ended. */
+async function quietStep(name, program, args) {
+  const started = Date.now();
+  const output = [];
+  try {
+    await run(program, args, {}, output);
+  } catch (error) {
+    throw new ScriptError(`\n=== ${name}: FAILED\n${Buffer.concat(output)}${error.message}`);
+  }
+  process.stdout.write(`\n${Buffer.concat(output)}=== ${name}: ${((Date.now() - started) / 1000).toFixed(1)} s\n`);
+}
+
+/** Runs a program from node_modules. With `output` it is collected there instead of being shown. */
+async function run(program, args, env = {}, output = undefined) {
+  const child = spawn(process.execPath, [join(root, 'node_modules', program), ...args], {
     cwd: root,
-    stdio: 'inherit',
+    stdio: output ? ['ignore', 'pipe', 'pipe'] : 'inherit',
     env: { ...process.env, ...env },
   });
-  const code = await new Promise((resolve) => current.once('close', resolve));
-  current = undefined;
+  running.add(child);
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => output.push(chunk));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  running.delete(child);
   if (interrupted) throw new ScriptError('Interrupted.');
   if (code !== 0) throw new ScriptError(`${program} exited with code ${code}.`);
 }
@@ -191,7 +239,7 @@ async function cleanUp() {
   }
   if (left.length > 0) await sleep(200);
   rmSync(test_root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  if (left.length === 0 || interrupted) return;
+  if (left.length === 0 || interrupted || stopped) return;
   const list = left.map(({ pid, command }) => `  ${pid} ${command}`).join('\n');
   process.stderr.write(`\n=== FAILED: processes were still running after the tests and were killed\n${list}\n`);
   process.exitCode = 1;
