@@ -10,10 +10,10 @@ import { join } from 'node:path/posix';
 import { root, ScriptError } from './install.mjs';
 import { readTimes } from './testTimes.mjs';
 
-/** The work of four workers in half a minute. */
-const work_ms_max = 120_000;
+/** CPU time: about a minute on two cores. */
+const work_ms_max = 100_000;
 /** For files without a measured time. */
-const assumed_ms = 8_000;
+const assumed_ms = 5_000;
 /** Test files that run for a change of a fixture or of the service's start, which no file is closest to. */
 const samples_max = 8;
 
@@ -29,12 +29,16 @@ export function changedFiles(since = 'HEAD') {
 export function chooseTests(changed) {
   const sources = readSources();
   const times = readTimes();
-  const estimateWork = (test) => times[test]?.wall_ms ?? assumed_ms;
-  const groups = groupTests(changed, sources);
+  const estimateWork = (test) => {
+    const { own_ms, children_ms } = times[test] ?? {};
+    return own_ms === undefined ? assumed_ms : own_ms + (children_ms ?? 0);
+  };
+  const failed = new Set(Object.keys(times).filter((test) => times[test].failed));
+  const groups = groupTests(changed, sources, failed);
   const close = takeWork([...groups.importing, ...groups.named].sort(byCloseness), estimateWork);
   const quickest = [...groups.through].sort((a, b) => estimateWork(a.test) - estimateWork(b.test));
   const samples = close.length > 0 ? [] : quickest.slice(0, samples_max);
-  const chosen = [...groups.changed, ...groups.checks, ...close, ...samples].map(({ test }) => test);
+  const chosen = [...groups.changed, ...groups.failed, ...groups.checks, ...close, ...samples].map(({ test }) => test);
   return {
     tests: chosen,
     build: chosen.some((test) => needsBuild(test, sources)),
@@ -82,16 +86,17 @@ function listImports(path, text) {
 const source_checks = ['test/architecture/', 'test/catalogues/'];
 
 /** The test files that a change concerns, by the reason. Each is in one group. */
-function groupTests(changed, sources) {
+function groupTests(changed, sources, failed) {
   const targets = new Set(changed);
   const tests = [...sources.keys()].filter((path) => path.endsWith('.test.ts'));
   const nameScore = nameScorer(changed, tests);
-  const groups = { all: tests, changed: [], checks: [], importing: [], named: [], through: [] };
+  const groups = { all: tests, changed: [], failed: [], checks: [], importing: [], named: [], through: [] };
   for (const test of tests) {
     const distance = distanceTo(targets, test, sources, isCounted);
     const score = nameScore(test);
     const reason =
-      (distance === 0 && 'changed') ||
+      ((distance === 0 || checksFolder(test, changed)) && 'changed') ||
+      (failed.has(test) && 'failed') ||
       (source_checks.some((folder) => test.startsWith(folder)) && 'checks') ||
       (distance < Infinity && 'importing') ||
       (score > 0 && 'named') ||
@@ -119,11 +124,29 @@ function isCounted(path, imported) {
   return path !== 'src/main.ts' && (!path.startsWith(fixtures) || imported.startsWith(fixtures));
 }
 
+/** Folders whose files no test imports or is named like, with the tests of what they contain. */
+const folder_checks = [
+  ['src/platform/db/migrations/', ['test/upgrade/', 'test/db/migrate', 'test/db/filterPlans', 'test/api/reads']],
+  ['src/emr/operations/', ['test/certification/']],
+  ['larkspur/api/', ['test/larkspur/documentation']],
+  ['src/surfaces/api/', ['test/spec/jobs/idempotencyKeys', 'test/api/openapi']],
+];
+
+function checksFolder(test, changed) {
+  return folder_checks.some(
+    ([folder, tests]) =>
+      changed.some((path) => path.startsWith(folder)) && tests.some((prefix) => test.startsWith(prefix)),
+  );
+}
+
+/** Tests, and files that are generated or documentation: their names say nothing about what a change can break. */
+const unnamed = /^(test|docs|sdk\/src\/generated|src\/platform\/db\/migrations)\/|\.gen\.ts$|\.(md|py)$/;
+
 /** Rates how much of a changed path is in a test's: rare words count more. */
 function nameScorer(changed, tests) {
   const words = new Map(tests.map((test) => [test, splitWords(test)]));
   const rarity = (word) => Math.log(tests.length / tests.filter((test) => words.get(test).has(word)).length);
-  const wanted = changed.filter((path) => !path.startsWith('test/')).map(splitWords);
+  const wanted = changed.filter((path) => !unnamed.test(path)).map(splitWords);
   return (test) => {
     const shared = wanted.map((each) => [...each].filter((word) => words.get(test).has(word)));
     return Math.max(0, ...shared.map((each) => each.reduce((sum, word) => sum + rarity(word), 0)));
@@ -176,7 +199,8 @@ function explain(changed, groups, chosen) {
   const fixture = 'only through the service or the fixtures in test/harness';
   return [
     `Changed files: ${changed.length}. Test files that run: ${chosen.size} of ${groups.all.length}:`,
-    ...lines(groups.changed, 'were changed', true),
+    ...lines(groups.changed, 'were changed, or check the folder of a changed file', true),
+    ...lines(groups.failed, 'failed in the last run', true),
     ...lines(groups.importing, 'import a changed file', true),
     ...lines(groups.named, 'are named like a changed file', true),
     ...lines(groups.through, `use a changed file ${fixture}: the quickest of them`, true),

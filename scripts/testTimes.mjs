@@ -15,8 +15,14 @@ export function readTimes() {
 /** Updates the table with the files that ran; the others keep their times. */
 export function storeTimes({ files, database_cpu_ms }) {
   const measured_at = new Date().toISOString();
-  const ran = files.map(({ file, passed, times }) => [file, { ...times, tests: passed, measured_at }]);
-  const all = { ...readTimes(), ...Object.fromEntries(ran) };
+  const before = readTimes();
+  // A failed test may have waited for its timeout.
+  const ran = files.map(({ file, ok, passed, times }) =>
+    ok
+      ? [file, { ...times, tests: passed, measured_at }]
+      : [file, { ...(before[file] ?? { tests: passed }), failed: true, measured_at }],
+  );
+  const all = { ...before, ...Object.fromEntries(ran) };
   const kept = Object.entries(all).filter(([file]) => existsSync(join(root, file)));
   mkdirSync(dirname(join(root, times_file)), { recursive: true });
   const table = { last_run: { measured_at, files: files.length, database_cpu_ms }, files: Object.fromEntries(kept) };

@@ -11,6 +11,18 @@ afterAll(() => fixture.close());
 
 const get = (path: string) => fixture.api.call('GET', path);
 
+test('rows contain every value that a filter compares', async () => {
+  const empty: string[] = [];
+  for (const { name, filters } of record_kinds) {
+    for (const column of new Set(Object.values(filters).flatMap(({ columns }) => columns))) {
+      const [row] = await fixture.owner`
+        SELECT FROM ${fixture.owner(name)} WHERE ${fixture.owner(column)} IS NOT NULL LIMIT 1`;
+      if (!row) empty.push(`${name}.${column}`);
+    }
+  }
+  expect(empty, 'columns that no row function fills').toStrictEqual([]);
+});
+
 describe('lists of records', () => {
   test.each([
     ['providers', 8],

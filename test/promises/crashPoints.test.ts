@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Sql } from '../../src/platform/db/database.ts';
+import { writes } from '../../src/product/writes/writes.ts';
 import type { ApiResponse } from '../harness/api.ts';
 import { figure } from '../harness/figure.ts';
 import type { TestProcess } from '../harness/sandbox.ts';
@@ -46,14 +47,14 @@ const requests: readonly Request[] = [
     },
   },
   {
-    write: 'patient_insurance.add',
+    write: 'patient.insurance.add',
     send: ({ api }, n) =>
       api.call('POST', `/v1/patients/${patient(4).mrn}/insurances`, {
         body: { member_id: `TST10${n}`, insurance_name: 'Mock Mutual', priority: '3' },
       }),
   },
   {
-    write: 'patient_insurance.update',
+    write: 'patient.insurance.update',
     send: ({ api }, n) =>
       api.call('PATCH', `/v1/patients/${patient(1).mrn}/insurances/85001`, { body: { group_id: `GRP${n}` } }),
   },
@@ -76,6 +77,11 @@ const points: readonly Point[] = [
   { name: 'stores the outcome', statement: 'INSERT ON job_steps', when: `NEW.kind = 'outcome'` },
   { name: 'commits the end', statement: 'INSERT ON events', when: 'NEW.job_id IS NOT NULL' },
 ];
+
+test('every write that changes something in the EMR has a request', () => {
+  const types = writes.filter(({ reads_only }) => !reads_only).map(({ type }) => type);
+  expect(requests.map(({ write }) => write).sort()).toStrictEqual(types.sort());
+});
 
 let fixture: Installation;
 let worker: TestProcess;

@@ -271,6 +271,7 @@ export type RegisteredWrite = {
   needs: readonly OperationName[];
   field_needs?: Readonly<Record<string, readonly OperationName[]>>;
   file_field?: string;
+  reads_only?: boolean;
   overwrites?: boolean;
   body?: TObject;
   stored_by?: FieldOperation;
