@@ -35,6 +35,7 @@ describe('the jobs list', () => {
       error_code: null,
       run_again_of: null,
     });
+    expect((await getJob(first.rows[0].job_id)).account).toStrictEqual(first.rows[0].account);
     const second = await list(`?type=telephone_encounter.create&page_size=2&before=${first.next}`);
     expect(ids(second)[0]).toBe(created[0]);
     expect(JSON.stringify([first, second])).not.toContain(fixture.sandbox.example.patient_mrn);

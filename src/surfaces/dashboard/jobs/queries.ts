@@ -115,7 +115,7 @@ export async function describeJob(
     client_id,
     (sql) => sql`
       SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
-        json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
+        json_build_object('id', replace(account.id::text, '-', ''), 'reference_id', account.reference_id, 'user_id', account.user_id,
           'org_id', organization.org_id) AS account,
         account.status_reason AS account_reason, organization.connector, job.attempts,
         iso(job.created_at) AS created_at, iso(job.started_at) AS started_at, iso(job.finished_at) AS finished_at,
