@@ -242,9 +242,10 @@ describe('another run of an earlier change that would undo a later one', () => {
         const changing = change('GRPNEW');
         // Accepted with others it waits for 100 ms at most, then once more on its own.
         await until('the change to wait on its own', async () => {
-          const [waiting] = await tx`SELECT FROM pg_stat_activity WHERE datname = current_database()
-            AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = ${gate} AND NOT granted)
-            AND clock_timestamp() - query_start > interval '300 milliseconds'`;
+          const [waiting] =
+            await tx`SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = ${gate} AND NOT granted
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND clock_timestamp() - waitstart > interval '1 second'`;
           return waiting;
         });
         return [changing, await again(failed)] as const;

@@ -1,7 +1,10 @@
+import { Compile, type Validator } from 'typebox/compile';
 import type { OperatorRole } from '../../src/catalog/roles.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { addInvitation } from '../../src/product/operators/operatorInvitations.ts';
 import { findOperator } from '../../src/product/operators/operators.ts';
+import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { resolveClients } from '../../src/surfaces/dashboard/operators/queries.ts';
 import type { ApiResponse } from './api.ts';
 import type { TestSandbox } from './sandbox.ts';
@@ -128,5 +131,33 @@ async function send(
   const text = await response.text();
   // Not application/x-ndjson, which is one object per line.
   const json = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
-  return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+  const received = { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+  if (json && response.ok) expectDeclared(method, url, received.body);
+  return received;
+}
+
+/** Every response that a test receives must match the declaration from which the pages have their types. */
+function expectDeclared(method: string, url: string, body: unknown): void {
+  const path = url.replace(/\?.*/, '');
+  const declared = responses.find((each) => each.method === method && each.path.test(path));
+  // A role that hides the details of patients gets less than declared.
+  if (!declared || Object(body).details_hidden) return;
+  declared.schema ??= Compile(declared.endpoint.response);
+  const [problem] = declared.schema.Errors(body);
+  if (!problem) return;
+  throw new Error(`${declared.endpoint.id} returned another shape than it declares: ${JSON.stringify(problem)}`);
+}
+
+type Declared = { method: string; path: RegExp; endpoint: Endpoint; schema?: Validator };
+
+const responses: Declared[] = dashboardEndpoints({ live: { open: unused }, findSandboxEmr: unused }).map(
+  (endpoint) => ({
+    method: endpoint.method,
+    path: new RegExp(`^${endpoint.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    endpoint,
+  }),
+);
+
+function unused(): never {
+  throw new Error('Only the declarations are read.');
 }
