@@ -12,7 +12,7 @@ await runScript(async () => {
   ensureInstalled();
   const failure = await build().catch((error) => error);
   if (failure && !(failure instanceof ScriptError)) throw failure;
-  if (failure) process.stdout.write('Generating all the same: the client library may lack what the sources use.\n');
+  if (failure) process.stdout.write('The client library may lack what the sources use. Generating it all the same …\n');
   const program = join(root, 'dist/scripts/generate.js');
   const { status } = spawnSync(process.execPath, [program, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
   if (status !== 0) throw new ScriptError('Nothing was generated, or not everything. See the messages above.');

@@ -1,5 +1,5 @@
 /**
- * What Link says that an account can read and write, before anyone signs in, in this order. Every record kind and every
+ * What Link lists before anyone signs in as what the account can read and write, in this order. Every record kind and every
  * operation declares one of them, so that consent does not cover less than what happens. Link has a text for each
  * (web/link/texts). `null` instead of a subject: code lists and names that say nothing about a person.
  */

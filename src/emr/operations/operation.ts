@@ -102,7 +102,7 @@ export type SentSample<Input, Group> = { input: Input; written: Written; env: Sa
 export type ReadDeclaration<Key extends unknown[], Group> = {
   consent: ReadSubject | null;
   result: TSchema;
-  /** The fields of a request that only some EMRs can answer. */
+  /** The fields of a request that only some EMRs support. */
   fields?: RequestFields<never>;
   /** The key of something that exists. */
   sample: (env: SampleEnvironment<Group>) => Promise<Key>;

@@ -17,7 +17,7 @@ export type RecordKind<
   name: Name;
   /** The connector operation that lists its records. */
   operation: Operation;
-  /** What Link says that is read. */
+  /** The name under which Link lists it among what an account can read. */
   consent: ReadSubject | null;
   /** A record as connectors return it. */
   source: Source;

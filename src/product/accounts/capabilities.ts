@@ -96,11 +96,12 @@ export async function listRefusedInUse(tx: Tx, account_id: string): Promise<Capa
   return rows.map(({ capability }) => capability);
 }
 
-/** Whether a read is possible is tried again after a day: the right to read may be back, and reading changes nothing. */
+const reads = [...list_names, ...read_names];
+
+/** A refused read is attempted again after a day: the permission may be back, and reading changes nothing. */
 function refusedInUse(sql: Query) {
-  return sql`(known.refused_in_use AND (known.capability <> ALL (${readable}) OR known.at > now() - interval '1 day'))`;
+  return sql`(known.refused_in_use AND (known.capability <> ALL (${reads}) OR known.at > now() - interval '1 day'))`;
 }
-const readable = [...list_names, ...read_names];
 
 /** Counts refused capabilities as declared again, and returns them. */
 export async function forgetRefusals(tx: Tx, account_id: string): Promise<Capability[]> {
