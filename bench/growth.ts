@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadConfig } from '../src/catalog/settings/config.ts';
+import { appointments } from '../src/model/records/appointments.ts';
 import { patients } from '../src/model/records/patients.ts';
 import type { RecordKind } from '../src/model/records/recordKind.ts';
 import type { Database, Sql } from '../src/platform/db/database.ts';
@@ -15,7 +16,7 @@ import { listEvents, purgeEvents } from '../src/product/webhooks/events.ts';
 import { findRecords } from '../src/surfaces/dashboard/audit/queries.ts';
 import { browseEvents } from '../src/surfaces/dashboard/events/queries.ts';
 import { filtered_kinds, type Installation, openInstallation, ready_rows } from './growthRows.ts';
-import { filterValues, readFiltered } from './recordRows.ts';
+import { days, filterValues, name_part, readFiltered } from './recordRows.ts';
 import { measuredOn, median } from './report.ts';
 
 /**
@@ -43,6 +44,12 @@ const works: readonly Work[] = [
     run: ({ db, ...scope }) => readPage(db, scope, patients, { filters: { mrn: 'other500' } }),
   },
   ...filtered_kinds.flatMap(filteredLists),
+  { name: 'a page of appointments of a day', run: (each) => appointmentsOfDay(each, {}) },
+  {
+    name: 'a page of appointments of a day by patient_name',
+    run: (each) => appointmentsOfDay(each, { patient_name: name_part }),
+  },
+  { name: 'a page of the newest changes', run: ({ readNewestChanges }) => readNewestChanges() },
   { name: 'a claim of jobs', run: ({ db, owner }) => claimAll(db, owner, 'lanes') },
   { name: 'a claim of deliveries', run: ({ db, owner }) => claimAll(db, owner, 'deliveries') },
   { name: 'a page of jobs', run: ({ db, client_id }) => listJobs(db, client_id, {}) },
@@ -134,6 +141,17 @@ async function compareCost(work: Work, what: string, large: Installation, small:
     `${work.name}, ${what}: ${ms.toFixed(2)} ms, ${ratio.toFixed(2)} × ${baseline_ms.toFixed(2)} ms${verdict}\n`,
   );
   return { ms, ratio };
+}
+
+const notes = appointments.list?.returns === 'pages' ? appointments.list.withheld : undefined;
+
+/** As the endpoint reads them: a range of days, without notes. */
+function appointmentsOfDay({ db, ...scope }: Installation, filters: { patient_name?: string }) {
+  const range = { start_date: days.early, end_date: days.early };
+  return readPage(db, scope, appointments, {
+    filters: { ...range, ...filters },
+    withheld: notes,
+  });
 }
 
 function events({ db, client_id, account_id }: Installation, filters: { job_id?: number }) {

@@ -10,13 +10,19 @@ import {
   type Tx,
 } from '../src/platform/db/database.ts';
 import { migrate } from '../src/platform/db/migrate.ts';
+import { type ChangesPage, latest, readChanges } from '../src/product/records/changes.ts';
 import { countEvents, event_days_max } from '../src/product/webhooks/events.ts';
 import { insertRecords } from './recordRows.ts';
 
 type Ids = Record<'client_id' | 'organization_id' | 'account_id', string>;
 
 /** A database with finished work of one client, and the practice and account whose rows are read. */
-export type Installation = Ids & { db: Database; owner: Sql };
+export type Installation = Ids & {
+  db: Database;
+  owner: Sql;
+  /** A page of the change feed with the newest changes. */
+  readNewestChanges(): Promise<ChangesPage>;
+};
 
 /** Lanes and deliveries that are ready, whatever else the database contains. */
 export const ready_rows = 20;
@@ -46,7 +52,19 @@ export async function openInstallation(
   await countEvents(db, { ...ids, days: event_days_max });
   // Also sets what index-only scans and HOT updates need, as autovacuum has done in a database of some age.
   await owner`VACUUM ANALYZE`;
-  return { db, owner, ...ids };
+  return { db, owner, ...ids, readNewestChanges: await changeRecords(db, owner, ids) };
+}
+
+/** Changes a page of records, and returns what reads the feed from there: after everything else that it contains. */
+async function changeRecords(db: Database, owner: Sql, ids: Ids): Promise<() => Promise<ChangesPage>> {
+  const ctx = { db, system_keys: { key: () => Buffer.alloc(32) } };
+  const read = (cursor: string) => readChanges(ctx, ids, { cursor, limit: page_rows });
+  const { next_cursor } = JSON.parse((await read(latest)).body) as { next_cursor: string };
+  await owner`UPDATE claims SET doc = json_build_object('id', id, 'at', now()) WHERE id IN (
+    SELECT id FROM claims WHERE organization_id = ${ids.organization_id} ORDER BY id LIMIT ${page_rows}::int)`;
+  const { changes } = JSON.parse((await read(next_cursor)).body) as { changes: unknown[] };
+  if (changes.length !== page_rows) throw new Error(`The feed has ${changes.length} new changes.`);
+  return () => read(next_cursor);
 }
 
 async function findIds(owner: Sql): Promise<Ids | undefined> {

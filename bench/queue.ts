@@ -10,8 +10,8 @@ import { startWorker, type WorkSource } from '../src/platform/worker/worker.ts';
 import { describe, enqueueAll } from '../src/product/jobs/enqueue.ts';
 import { createLaneRunner } from '../src/product/jobs/run.ts';
 import { deliver } from '../src/product/webhooks/deliver.ts';
-import { addEndpoint } from '../src/product/webhooks/endpoints.ts';
 import { emitEvent } from '../src/product/webhooks/events.ts';
+import { addEndpoint } from '../src/product/webhooks/registration.ts';
 import { median, type Row, report } from './report.ts';
 import { type RunningApi, startApi } from './startApi.ts';
 
@@ -74,7 +74,7 @@ async function queueJobs({ service, account, owner }: Bench, lanes: number, para
   const described = Array.from({ length: jobs }, (_, n) =>
     describe({
       ...account,
-      operation: { id: newId(), type: 'bench', input: {} },
+      operation: { id: newId(), type: 'bench', input: {}, reference: null },
       lane: `bench:${n % lanes}`,
       parallel_max,
     }),

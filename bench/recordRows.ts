@@ -5,8 +5,11 @@ import { type Filters, readList, readPage, type Scope } from '../src/product/rec
 /** How many rows to insert, and how many of them each filter matches. */
 export type RowCounts = { rows: number; matching: number };
 
-const values = { text: 'match', name: 'needle', status: 'inactive', phone: '4155550100', first: '1' } as const;
-const days = { early: '2000-01-01', late: '2030-01-01' } as const;
+/** Part of the names of the records that match. */
+export const name_part = 'needle';
+const values = { text: 'match', name: name_part, status: 'inactive', phone: '4155550100', first: '1' } as const;
+/** The first records are of the early day, the last ones of the late day. */
+export const days = { early: '2000-01-01', late: '2030-01-01' } as const;
 
 /** A value of each filter of a kind that matches `matching` of the inserted rows, or one if the column is unique. */
 export function filterValues(kind: RecordKind): Record<string, string | boolean> {
@@ -23,6 +26,8 @@ function filterValue({ match, columns, schema, stored, any }: Filter): string | 
     case 'to_day':
     case 'to_local_day':
       return days.early;
+    case 'any_of':
+      return `${values.text},nothing`;
     case 'equals':
       if (columns.includes('ehr_id')) return values.first;
       if ('type' in schema && schema.type === 'boolean') return false;
@@ -76,7 +81,7 @@ function toExpression(
   }
   const filter = filters.find(({ columns }) => columns.includes(name));
   if (!filter) return toConstant(sql, type);
-  if (filter.match === 'equals' || filter.match === 'contains') {
+  if (filter.match === 'equals' || filter.match === 'any_of' || filter.match === 'contains') {
     const { columns } = filter;
     // Of several columns, each row matches in one.
     const matches = sql`n <= ${matching}::int AND n % ${columns.length}::int = ${columns.indexOf(name)}::int`;
@@ -90,7 +95,7 @@ function toExpression(
 function matchingValue(sql: Query, filter: Filter): Fragment {
   // The number is part of other names too.
   if (filter.match === 'contains') return sql`'x' || ${values.name}::text || n % 10`;
-  const value = filterValue(filter);
+  const value = filter.match === 'any_of' ? values.text : filterValue(filter);
   return typeof value === 'boolean' ? sql`${value}::boolean` : sql`${value}::text`;
 }
 

@@ -13,7 +13,8 @@ export function buildServer(context: Context): FastifyInstance {
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 500 },
     // By default Ajv drops unknown fields and converts "1" to 1. An EMR reports such input as an error.
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
+    // Without `validateSchema`, which compiles the meta-schema first (36 ms), it still rejects wrong keywords and types.
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, validateSchema: false } },
   });
   acceptEmptyJson(app);
   app.setErrorHandler((error, _request, reply) => {

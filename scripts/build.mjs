@@ -15,6 +15,7 @@ import {
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { connector_sources, listConnectorOutputs, packConnector } from './connectorPackage.mjs';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
 
 const dist = join(root, 'dist');
@@ -49,6 +50,7 @@ const configuration = [
   `${dashboard}/tsconfig.json`,
   ...library_files,
   'scripts/build.mjs',
+  'scripts/connectorPackage.mjs',
 ];
 const asset = /\.(sql|css|svg|html)$/;
 
@@ -69,6 +71,7 @@ export async function build() {
   for (const bundle of bundles) await pack(dirname(bundle.entry), asLibrary(bundle));
   await pack(dashboard, asApplication(`${dashboard}/main.tsx`));
   await packProgram('src/chartwire.ts');
+  await packConnector(runVite);
   for (const path of sources.filter((path) => asset.test(path) && !isDashboard(path))) {
     mkdirSync(dirname(join(dist, path)), { recursive: true });
     copyFileSync(join(root, path), join(dist, path));
@@ -95,8 +98,9 @@ function plan() {
     `${program_folder}/chartwire.js`,
     ...library_files.map(libraryPath),
     'sdk/cjs/package.json',
+    ...listConnectorOutputs(),
   ];
-  return { sources, outputs, stamp: hashFiles([...configuration, ...sources]) };
+  return { sources, outputs, stamp: hashFiles([...configuration, ...filesBelow(connector_sources), ...sources]) };
 }
 
 /** All files in a folder, as paths relative to the repository. */
@@ -108,9 +112,9 @@ function filesBelow(folder) {
     .sort();
 }
 
-/** Vite removes the files of an older bundle itself. */
+/** What removes the files of an earlier build itself. */
 function isBundle(path) {
-  return isDashboard(path) || path.startsWith(`${program_folder}/`);
+  return isDashboard(path) || path.startsWith(`${program_folder}/`) || path.startsWith('connector/');
 }
 
 function isDashboard(path) {

@@ -15,6 +15,7 @@ import { promisesPage } from './pages/promises.ts';
 import { schemaPage } from './pages/schema.ts';
 import { readScoreCards, scoreCardPages } from './pages/scoreCards.ts';
 import { envExample, settingsPage } from './pages/settings.ts';
+import { readVendorServers } from './pages/vendors.ts';
 import { pythonModule } from './sdk/python.ts';
 import { typescriptResources, typescriptTypes } from './sdk/typescript.ts';
 
@@ -23,6 +24,7 @@ const root = process.cwd();
 const document = composeOpenApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
 const whole = dereference(document);
 const score_cards = await readScoreCards(root);
+const vendor_servers = await readVendorServers(root);
 const files: Record<string, string> = {
   '.env.example': envExample(),
   'docs/reference/settings.md': settingsPage(),
@@ -30,7 +32,7 @@ const files: Record<string, string> = {
   'docs/reference/events.md': eventsPage(whole),
   'docs/reference/alerts.md': alertsPage(),
   'docs/reference/failures.md': failuresPage(whole),
-  'docs/reference/emrs.md': emrsPage(score_cards),
+  'docs/reference/emrs.md': emrsPage(score_cards, vendor_servers),
   ...scoreCardPages(score_cards),
   'docs/reference/schema.md': await schemaPage(),
   'docs/reference/conformance.md': conformancePage(root),

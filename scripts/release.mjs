@@ -19,6 +19,7 @@ import {
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, program_folder, unbundled } from './build.mjs';
+import { listReleasedFiles } from './connectorPackage.mjs';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
 
 const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -33,6 +34,7 @@ await runScript(async () => {
     copy(path, folder);
   for (const path of ['LICENSE', 'CHANGELOG.md', 'SECURITY.md', '.env.example', 'docs', 'sdk/README.md'])
     copy(path, folder);
+  for (const path of listReleasedFiles()) copy(`dist/${path}`, folder);
   for (const path of nativePackages()) copy(path, folder);
   cpSync(join(root, 'deploy/release/README.md'), join(folder, 'README.md'));
   cpSync(join(root, 'deploy/release/chartwire'), join(folder, 'chartwire'));

@@ -1,4 +1,7 @@
-/** `npm run scorecards`: certifies Larkspur and every personality of the FHIR test server, and writes the score cards. */
+/**
+ * `npm run scorecards`: certifies Larkspur, OpenEMR and every personality of the FHIR test server, uses the servers of
+ * vendors, and writes what was seen.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +12,11 @@ import { root } from './install.mjs';
 const test_root = mkdtempSync(join(tmpdir(), 'chartwire-scorecards-'));
 const env = { ...process.env, SCORE_CARDS: 'write', CHARTWIRE_TEST_ROOT: test_root };
 try {
-  run('node_modules/vitest/vitest.mjs', ['run', 'test/certification/scoreCards.test.ts']);
+  run('node_modules/vitest/vitest.mjs', [
+    'run',
+    'test/certification/scoreCards.test.ts',
+    'test/connectors/fhir/vendors/vendors.test.ts',
+  ]);
   await build();
   run('dist/scripts/generate.js', []);
 } finally {

@@ -13,10 +13,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from './build.mjs';
 import { changedFiles, chooseTests } from './changedTests.mjs';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
+import { databasesRoot } from './testFolders.mjs';
 import { formatTimes, storeTimes } from './testTimes.mjs';
 
-/** All files of the run are in this folder, and its path identifies the processes of the run. */
+/** The files of the run are in these folders, and their paths identify the processes of the run. */
 const test_root = mkdtempSync(join(tmpdir(), 'chartwire-test-'));
+/** Of the databases; in memory if possible. */
+const databases_root = mkdtempSync(join(databasesRoot(), 'chartwire-test-'));
 const report_file = join(test_root, 'report.json');
 /** Above this number the cause is hardly the machine. */
 const max_repeated_files = 5;
@@ -53,7 +56,12 @@ async function runSteps() {
   const changed = args.find((arg) => /^--changed(=|$)/.test(arg));
   const others = args.filter((arg) => arg !== changed);
   const selected = changed ? await checkChanged(changed.split('=')[1]) : await checkAll();
-  const env = { ...chromium, CHARTWIRE_TEST_ROOT: test_root, CHARTWIRE_TEST_REPORT: report_file };
+  const env = {
+    ...chromium,
+    CHARTWIRE_TEST_ROOT: test_root,
+    CHARTWIRE_TEST_DATABASES: databases_root,
+    CHARTWIRE_TEST_REPORT: report_file,
+  };
   const tests = step('Tests', () => runTests([...selected, ...others], env));
   const [first] = await together([tests, ...(changed ? [] : [checkGenerated()])]);
   storeTimes(first);
@@ -238,19 +246,21 @@ async function cleanUp() {
     }
   }
   if (left.length > 0) await sleep(200);
-  rmSync(test_root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  for (const folder of [test_root, databases_root]) {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
   if (left.length === 0 || interrupted || stopped) return;
   const list = left.map(({ pid, command }) => `  ${pid} ${command}`).join('\n');
   process.stderr.write(`\n=== FAILED: processes were still running after the tests and were killed\n${list}\n`);
   process.exitCode = 1;
 }
 
-/** Processes with the run's folder in their command line, environment or working directory. */
+/** Processes with a folder of the run in their command line, environment or working directory. */
 function leftovers() {
   if (process.platform !== 'linux') return leftoversByCommand();
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => processTexts(pid).some((text) => text.includes(test_root)))
+    .filter((pid) => processTexts(pid).some(namesRun))
     .map((pid) => ({
       pid: Number(pid),
       command: readOr('', `/proc/${pid}/cmdline`)
@@ -258,6 +268,10 @@ function leftovers() {
         .trim(),
     }))
     .filter(({ command }) => command !== '');
+}
+
+function namesRun(text) {
+  return [test_root, databases_root].some((folder) => text.includes(folder));
 }
 
 function processTexts(pid) {
@@ -281,6 +295,6 @@ function readOr(fallback, path) {
 function leftoversByCommand() {
   return spawnSync('ps', ['-axww', '-o', 'pid=,command='], { encoding: 'utf8' })
     .stdout.split('\n')
-    .filter((line) => line.includes(test_root))
+    .filter(namesRun)
     .map((line) => ({ pid: Number.parseInt(line, 10), command: line.trim().replace(/^\d+ /, '') }));
 }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { StartFailure } from './catalog/errors.ts';
 import type { Config, ProcessRole } from './catalog/settings/config.ts';
 import { version } from './catalog/version.ts';
-import { connectors } from './emr/index.ts';
+import { type LoadedConnectors, loadConnectors } from './emr/outside/outsideConnectors.ts';
 import { isRead } from './http/endpoint.ts';
 import type { Document } from './http/openapi/document.ts';
 import { composeOpenApi } from './http/openapi/openApi.ts';
@@ -26,16 +26,18 @@ import { createMetrics } from './platform/telemetry/metrics.ts';
 import { openTelemetry } from './platform/telemetry/openTelemetry.ts';
 import { traceCalls } from './platform/telemetry/telemetry.ts';
 import { startHeartbeat } from './platform/worker/heartbeat.ts';
+import { checkLinkedConnectors } from './product/accounts/linkedConnectors.ts';
 import { startAlerts } from './product/alerts/evaluateAlerts.ts';
 import { openAudit, recordRotation } from './product/audit/openAudit.ts';
 import { openRequestLog } from './product/audit/requests.ts';
 import { sealLastRecords } from './product/audit/seals.ts';
 import { listAuditTriggers } from './product/audit/verification.ts';
-import { openSecretUses } from './product/clients/clients.ts';
-import type { Context } from './product/context.ts';
+import { openSecretUses } from './product/clients/secrets.ts';
+import type { Audit, Context } from './product/context.ts';
 import { documentsMax } from './product/jobs/enqueue.ts';
 import { measureQueues } from './product/jobs/queueDepth.ts';
 import { createFirstOwner } from './product/operators/localAccounts.ts';
+import { checkGeneration } from './product/records/changes.ts';
 import { serveReceiver } from './product/webhooks/receiver/serveReceiver.ts';
 import { startWorkers, type Workers } from './product/workers.ts';
 import { endpoints } from './surfaces/api/endpoints.ts';
@@ -86,9 +88,12 @@ async function start(
   { role, print }: { role: ProcessRole; print: (text: string) => void },
   closers: Closers,
 ): Promise<Omit<Service, 'close'>> {
+  // First, so that nothing has changed if a module is refused.
+  const loaded = await loadConnectors(config);
   const server = await openServer(config, (line) => print(`${line}\n`));
   closers.push(server.release);
-  const ctx = await openContext(config, server, closers, print);
+  const ctx = await openContext({ config, loaded, print }, server, closers);
+  await checkLinkedConnectors(ctx);
 
   let started = false;
   let draining = false;
@@ -154,10 +159,9 @@ async function logDestination({ log_format }: Config): Promise<{ write(line: str
 }
 
 async function openContext(
-  config: Config,
+  { config, loaded, print }: { config: Config; loaded: LoadedConnectors; print: (text: string) => void },
   server: DatabaseServer,
   closers: Closers,
-  print: (text: string) => void,
 ): Promise<Context> {
   await ensureFolders(config.data_dir);
   const telemetry = await openTelemetry(config, () => log);
@@ -169,6 +173,7 @@ async function openContext(
   const db = openDatabase(server.roles, config.database_pool);
   closers.push(db.close);
   await db.checkRoles();
+  await checkGeneration(db.system);
   const keys = await loadKeys(config, db.system, { print, record: recordRotation });
   const emr_outbound = traceCalls(createOutbound(emrRules(config)), telemetry);
   const webhook_outbound = createOutbound(webhookRules(config));
@@ -190,6 +195,7 @@ async function openContext(
   telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics }));
   closers.push(telemetry.close);
   const audit = await openAudit(db, keys.system_keys);
+  await recordOutsideConnectors(audit, loaded);
   for (const reason of await listAuditTriggers(db.system)) {
     log.error({ reason }, 'a trigger or rule can drop audit records before they are stored: remove it');
   }
@@ -204,8 +210,6 @@ async function openContext(
   const secret_uses = openSecretUses({ db, log });
   closers.push(secret_uses.close);
   const { base_url } = config;
-  // A copy, so that a connector added to this service is not visible to another one in the same process (tests).
-  const own = new Map(connectors);
   return {
     config,
     base_url,
@@ -222,9 +226,16 @@ async function openContext(
     emr_outbound,
     webhook_outbound,
     identity_provider,
-    connectors: own,
+    connectors: loaded.connectors,
     document_slots: fairSlots({ total: documentsMax(config.uploads_parallel), per_client: 'share' }),
   };
+}
+
+/** Their code runs with all rights of this process. Not a client's record, and none if there are only built-in ones. */
+async function recordOutsideConnectors(audit: Audit, { outside }: LoadedConnectors): Promise<void> {
+  if (outside.length === 0) return;
+  const entry = { client_id: null, actor_kind: 'system', actor: 'service', action: 'connectors.load' } as const;
+  await audit.record({ ...entry, outcome: 'loaded', detail: { connectors: outside } });
 }
 
 /** What the pages show in sandbox mode. Functions, because the sandbox starts after the server listens. */

@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import type { Check } from './check.ts';
 import type { EmrMode } from './emr.ts';
 import type { Attacker, Installation } from './installation.ts';
+import { residentMb, watch } from './watch.ts';
 
 const modes = ['nested', 'endless', 'slow'] as const;
 
@@ -72,16 +71,4 @@ async function readFromAll({ accounts }: Attacker, round: number): Promise<void>
       }
     }),
   );
-}
-
-async function watch(isDone: () => boolean, look: () => Promise<void>): Promise<void> {
-  while (!isDone()) {
-    await look();
-    await pause(50);
-  }
-}
-
-async function residentMb(pid: number): Promise<number> {
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', `${pid}`]);
-  return Number(stdout) / 1024;
 }

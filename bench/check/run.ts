@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { bulkExportChecks } from './bulkExport.ts';
 import { runChecks, selectChecks } from './check.ts';
 import { emrResponseChecks } from './emrResponses.ts';
 import { fairnessChecks } from './fairness.ts';
@@ -10,7 +11,7 @@ import { ratioChecks } from './ratios.ts';
  * Checks the figures that depend on the speed of a machine, which `npm test` leaves out. Exit code 1 if one still
  * exceeds its limit at the third attempt. `--only NAME` runs one check or one group.
  */
-const checks = [...(await ratioChecks()), ...floodChecks, ...fairnessChecks, ...emrResponseChecks];
+const checks = [...(await ratioChecks()), ...floodChecks, ...fairnessChecks, ...emrResponseChecks, ...bulkExportChecks];
 
 const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
 const selected = selectChecks(checks, only);

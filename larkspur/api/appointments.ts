@@ -14,16 +14,21 @@ import { facilities } from '../practice/organizations.ts';
 import { providers } from '../practice/providers.ts';
 import { blocks, visitStatuses, visitTypes } from '../practice/scheduling.ts';
 import { flag, localTime, minutes, text, usDate, utcOffset } from '../records/fields.ts';
-import { createRecord, getRecord, listRecords, requireActive } from '../records/recordKind.ts';
+import { createRecord, getRecord, listRecords, requireActive, updateRecord } from '../records/recordKind.ts';
 import { optional, pageFields, parsePage, recordId, textUpTo, writeBody } from './schemas.ts';
 
 const dateRange = Type.Object({ ...pageFields, from: Type.Optional(usDate), to: Type.Optional(usDate) });
+const appointmentFilters = Type.Object({
+  ...dateRange.properties,
+  patientId: Type.Optional(text),
+  providerId: Type.Optional(text),
+});
 
 export const appointmentOperations = [
   read({
     name: 'list_appointments',
     path: '/api/appointments',
-    query: dateRange,
+    query: appointmentFilters,
     handle: ({ sql, query }) => listAppointments(sql, query, parsePage(query)),
   }),
   read({
@@ -58,7 +63,7 @@ export const appointmentOperations = [
       preventDoubleBooking: Type.Optional(flag),
     }),
     patientMrn: async (sql, _params, body) => findMrn(sql, patientIdIn(body)),
-    write: async ({ sql, context, body: { externalRef, preventDoubleBooking, ...input } }) => {
+    write: async ({ sql, context, session, body: { externalRef, preventDoubleBooking, ...input } }) => {
       await getRecord(sql, patients, input.patientId);
       await requireActive(sql, providers, input.providerId);
       if (input.secondaryProviderId) await requireActive(sql, providers, input.secondaryProviderId);
@@ -68,12 +73,52 @@ export const appointmentOperations = [
       await requireActive(sql, facilities, input.facilityId);
       const { defaultMinutes } = await getRecord(sql, visitTypes, input.visitTypeCode);
       if (input.statusCode) await getRecord(sql, visitStatuses, input.statusCode);
-      const appointment = { ...input, minutes: input.minutes ?? defaultMinutes };
+      const appointment = { ...input, minutes: input.minutes ?? defaultMinutes, createdBy: session.displayName };
       const providerIds = [input.providerId, input.secondaryProviderId ?? []].flat();
       await lockProviders(sql, providerIds);
       if (preventDoubleBooking === 'Y') await rejectDoubleBooking(sql, { ...appointment, providerIds });
       const booked = await createRecord(sql, appointments, appointment, context.now());
       return { record_id: booked.record_id, changes: [booked] };
+    },
+  }),
+  write({
+    name: 'update_appointment',
+    path: '/api/appointments/:appointmentId',
+    body: writeBody({
+      statusCode: Type.Optional(recordId),
+      note: optional(textUpTo(100_000)),
+      providerId: Type.Optional(recordId),
+      facilityId: Type.Optional(recordId),
+      startsAt: Type.Optional(localTime),
+      utcOffset: optional(utcOffset),
+      minutes: Type.Optional(minutes),
+      visitTypeCode: Type.Optional(recordId),
+      preventDoubleBooking: Type.Optional(flag),
+    }),
+    patientMrn: async (sql, { appointmentId }) => (await getAppointment(sql, appointmentId)).mrn,
+    write: async ({
+      sql,
+      context,
+      params: { appointmentId },
+      body: { externalRef, preventDoubleBooking, ...values },
+    }) => {
+      const before = await getRecord(sql, appointments, appointmentId, true);
+      if (values.providerId) await requireActive(sql, providers, values.providerId);
+      if (values.facilityId) await requireActive(sql, facilities, values.facilityId);
+      if (values.visitTypeCode) await getRecord(sql, visitTypes, values.visitTypeCode);
+      if (values.statusCode) await getRecord(sql, visitStatuses, values.statusCode);
+      // Another time has another offset.
+      const moved = values.startsAt === undefined ? {} : { utcOffset: values.utcOffset ?? null };
+      const after = { ...before, ...values, ...moved };
+      if (after.secondaryProviderId === after.providerId) {
+        throw new EmrError('RULE_BROKEN', 'The secondary provider must differ from the provider.');
+      }
+      const providerIds = [after.providerId, after.secondaryProviderId ?? []].flat();
+      await lockProviders(sql, providerIds);
+      if (preventDoubleBooking === 'Y') await rejectDoubleBooking(sql, { ...after, providerIds });
+      const changed = { ...values, ...moved };
+      const change = await updateRecord(sql, appointments, appointmentId, { values: changed, at: context.now() });
+      return { record_id: appointmentId, changes: [change] };
     },
   }),
 ];

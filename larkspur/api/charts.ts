@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { getAlerts, getBalances } from '../charts/alertsAndBalances.ts';
 import { claimFilter, claims } from '../charts/claims.ts';
+import { createClaim } from '../charts/createClaim.ts';
 import { listEncounters } from '../charts/encounters.ts';
 import { listMedications } from '../charts/medications.ts';
 import { listOrders } from '../charts/orders.ts';
@@ -9,11 +10,12 @@ import { findMrn, patients } from '../charts/patients.ts';
 import type { Query } from '../database/open.ts';
 import { type ReadOperation, read, write } from '../http/operation.ts';
 import { pharmacies } from '../practice/organizations.ts';
+import { todayAtPractice } from '../practice/practice.ts';
 import { flag, text } from '../records/fields.ts';
 import { getRecord, listRecords, type Page, requireActive } from '../records/recordKind.ts';
 import { optional, pageFields, parsePage, recordId, writeBody } from './schemas.ts';
 
-const isoTimestamp = Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2})$' });
+export const isoTimestamp = Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2})$' });
 
 export const chartOperations = [
   readOfPatient('get_balances', 'balances', getBalances),
@@ -52,6 +54,22 @@ export const chartOperations = [
     name: 'get_claim',
     path: '/api/claims/:claimId',
     handle: ({ sql, params }) => getRecord(sql, claims, params.claimId),
+  }),
+  write({
+    name: 'create_claim',
+    path: '/api/appointments/:appointmentId/claim',
+    body: writeBody({}),
+    patientMrn: async (sql, params) => {
+      const [visit] = await sql<{ mrn: string }[]>`
+        select mrn from appointments join patients using (patient_id) where appointment_id = ${params.appointmentId}`;
+      return visit?.mrn;
+    },
+    write: async ({ sql, context, session, params }) => {
+      const at = context.now();
+      const creation = { at, today: await todayAtPractice(sql, at), by: session.displayName };
+      const created = await createClaim(sql, params.appointmentId, creation);
+      return { record_id: created.record_id, changes: [created] };
+    },
   }),
 ];
 

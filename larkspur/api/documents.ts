@@ -1,25 +1,36 @@
 import { Type } from 'typebox';
-import { addDocument, createFolders, listDocuments, parseFolderPath } from '../charts/documents.ts';
+import { listAddedDocuments, listDocuments, parseFolderPath, storeDocument } from '../charts/documents.ts';
 import { findMrn, patients } from '../charts/patients.ts';
 import { EmrError } from '../errors.ts';
-import { write } from '../http/operation.ts';
+import { read, write } from '../http/operation.ts';
 import { staff } from '../practice/staff.ts';
 import { flag, text } from '../records/fields.ts';
 import { getRecord, requireActive } from '../records/recordKind.ts';
-import { listOfPatient } from './charts.ts';
-import { optional, priority, recordId, requiredText, textUpTo, writeBody } from './schemas.ts';
+import { isoTimestamp, listOfPatient } from './charts.ts';
+import { optional, pageFields, parsePage, priority, recordId, requiredText, textUpTo, writeBody } from './schemas.ts';
+
+/** The file of a document. */
+export const documentFields = {
+  fileName: requiredText(200),
+  contentType: Type.Enum(['application/pdf', 'image/jpeg', 'image/png']),
+  contentBase64: Type.String({ minLength: 4 }),
+};
 
 export const documentOperations = [
   listOfPatient('list_documents', 'documents', listDocuments),
+  read({
+    name: 'list_added_documents',
+    path: '/api/documents',
+    query: Type.Object({ ...pageFields, addedSince: isoTimestamp }),
+    handle: ({ sql, query }) => listAddedDocuments(sql, query.addedSince, parsePage(query)),
+  }),
   write({
     name: 'upload_document',
     path: '/api/patients/:patientId/documents',
     body_bytes_max: 8 * 1024 * 1024,
     body: writeBody({
       folderPath: requiredText(500),
-      fileName: requiredText(200),
-      contentType: Type.Enum(['application/pdf', 'image/jpeg', 'image/png']),
-      contentBase64: Type.String({ minLength: 4 }),
+      ...documentFields,
       notes: optional(textUpTo(1000)),
       reviewedFlag: Type.Optional(flag),
       priority: Type.Optional(priority),
@@ -33,31 +44,29 @@ export const documentOperations = [
       const folderPath = parseFolderPath(body.folderPath);
       if (folderPath === undefined)
         throw new EmrError('RULE_BROKEN', `'${body.folderPath}' is not a valid folder path.`);
-      const content = decode(body.contentBase64);
-      const document = {
+      const stored = await storeDocument(sql, {
+        patientId,
         folderPath,
         fileName: body.fileName,
         contentType: body.contentType,
-        sizeBytes: content.length,
         notes: body.notes ?? null,
         reviewedFlag: body.reviewedFlag ?? 'N',
         priority: body.priority ?? 'N',
         assignedTo: body.assignedTo ?? null,
         templateName: body.templateName ?? null,
-      } as const;
-      await createFolders(sql, patientId, folderPath);
-      const row = { ...document, patientId, createdAt: context.now(), createdBy: session.displayName };
-      const id = await addDocument(sql, { ...row, content });
-      return {
-        record_id: id,
-        changes: [{ record: 'document', record_id: id, patient_id: patientId, after: document }],
-      };
+        referralId: null,
+        createdAt: context.now(),
+        createdBy: session.displayName,
+        content: decodeContent(body.contentBase64),
+        externalRef: body.externalRef,
+      });
+      return { record_id: stored.record_id, changes: [stored] };
     },
   }),
 ];
 
 /** Node ignores invalid base64 characters, which would silently corrupt a file. */
-function decode(contentBase64: string): Buffer {
+export function decodeContent(contentBase64: string): Buffer {
   const content = Buffer.from(contentBase64, 'base64');
   if (content.length > 0 && content.toString('base64') === contentBase64) return content;
   throw new EmrError('BAD_REQUEST', 'contentBase64 is not valid base64.');

@@ -1,19 +1,28 @@
 import { type Static, Type } from 'typebox';
-import { addInsurance, updateInsurance } from '../charts/editInsurance.ts';
-import { requestEligibilityCheck } from '../charts/eligibility.ts';
+import { addInsurance, giveUpPriority, lockInsurance, updateInsurance } from '../charts/editInsurance.ts';
+import { listAllChecks, requestEligibilityCheck } from '../charts/eligibility.ts';
 import { type Guarantor, getGuarantor, guarantors } from '../charts/guarantors.ts';
-import { type PatientInsurance, patientInsurances } from '../charts/patientInsurances.ts';
+import { listPolicies, type PatientInsurance, requireInForce } from '../charts/patientInsurances.ts';
 import { findMrn, patients } from '../charts/patients.ts';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
-import { write } from '../http/operation.ts';
-import { flag } from '../records/fields.ts';
+import { read, write } from '../http/operation.ts';
+import { flag, text, usDate } from '../records/fields.ts';
 import { foldName } from '../records/foldName.ts';
 import type { RecordChange } from '../records/history.ts';
-import { getRecord, listRecords, updateRecord } from '../records/recordKind.ts';
+import { getRecord, updateRecord } from '../records/recordKind.ts';
 import { listOfPatient } from './charts.ts';
 import { addGuarantor } from './guarantors.ts';
-import { guarantorFields, insuranceFields, optional, recordId, relationshipCode, writeBody } from './schemas.ts';
+import {
+  guarantorFields,
+  insuranceFields,
+  optional,
+  pageFields,
+  parsePage,
+  recordId,
+  relationshipCode,
+  writeBody,
+} from './schemas.ts';
 
 const subscriberPerson = Type.Object(
   { ...guarantorFields, relationshipCode: Type.Optional(relationshipCode) },
@@ -24,9 +33,13 @@ const subscriberPerson = Type.Object(
 const subscriber = { guarantorId: optional(recordId), guarantor: optional(subscriberPerson) };
 
 export const insuranceOperations = [
-  listOfPatient('list_patient_insurances', 'insurances', (sql, patientId, page) =>
-    listRecords(sql, patientInsurances, page, sql`patient_id = ${patientId}`),
-  ),
+  listOfPatient('list_patient_insurances', 'insurances', listPolicies),
+  read({
+    name: 'list_insurances',
+    path: '/api/patient-insurances',
+    query: Type.Object(pageFields),
+    handle: ({ sql, query }) => listPolicies(sql, undefined, parsePage(query)),
+  }),
   write({
     name: 'add_patient_insurance',
     path: '/api/patients/:patientId/insurances',
@@ -49,17 +62,28 @@ export const insuranceOperations = [
       ...insuranceFields,
       subscriberNumber: Type.Optional(insuranceFields.subscriberNumber),
       ...subscriber,
+      planEnds: optional(usDate),
+      swapPriority: Type.Optional(flag),
       activeFlag: Type.Optional(flag),
     }),
     patientMrn: (sql, params) => findMrnOfInsurance(sql, params.insuranceId),
-    write: async ({ sql, context, params, body: { externalRef, guarantor, ...input } }) => {
-      const insurance = await getRecord(sql, patientInsurances, params.insuranceId, true);
+    write: async ({ sql, context, params, body: { externalRef, guarantor, swapPriority, ...input } }) => {
+      const insurance = await lockInsurance(sql, params.insuranceId);
       const at = context.now();
       const changedGuarantor = guarantor ? [await setSubscriber(sql, insurance, guarantor, at)] : [];
       const link = changedGuarantor[0] ? { guarantorId: changedGuarantor[0].record_id } : {};
+      const swapped =
+        swapPriority === 'Y' && input.priority ? await giveUpPriority(sql, insurance, input.priority, at) : [];
       const updated = await updateInsurance(sql, insurance, { ...input, ...link }, at);
-      return { record_id: insurance.insuranceId, changes: [updated, ...changedGuarantor] };
+      if (swapPriority === 'Y') await requireInForce(sql, insurance);
+      return { record_id: insurance.insuranceId, changes: [updated, ...swapped, ...changedGuarantor] };
     },
+  }),
+  read({
+    name: 'list_eligibility_checks',
+    path: '/api/eligibility-checks',
+    query: Type.Object({ ...pageFields, mrn: Type.Optional(text) }),
+    handle: ({ sql, query }) => listAllChecks(sql, query.mrn, parsePage(query)),
   }),
   write({
     name: 'request_eligibility',

@@ -7,8 +7,12 @@ import { documentOperations } from './documents.ts';
 import { guarantorOperations } from './guarantors.ts';
 import { insuranceOperations } from './insurances.ts';
 import { loginOperations } from './login.ts';
+import { noteOperations } from './notes.ts';
 import { patientOperations } from './patients.ts';
+import { paymentOperations } from './payments.ts';
 import { practiceOperations } from './practice.ts';
+import { referralOperations } from './referrals.ts';
+import { taskOperations } from './tasks.ts';
 import { telephoneEncounterOperations } from './telephoneEncounters.ts';
 
 /** All operations of the EMR API. A test compares this list to docs/larkspur.md. */
@@ -20,7 +24,11 @@ export const operations: Operation[] = [
   ...guarantorOperations,
   ...chartOperations,
   ...documentOperations,
+  ...paymentOperations,
   ...telephoneEncounterOperations,
+  ...taskOperations,
+  ...noteOperations,
+  ...referralOperations,
   ...appointmentOperations,
   read({
     name: 'find_receipt',

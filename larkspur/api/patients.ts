@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { addInsurance } from '../charts/editInsurance.ts';
 import { requestEligibilityCheck } from '../charts/eligibility.ts';
 import { SELF } from '../charts/guarantors.ts';
+import { mergePatients } from '../charts/mergePatients.ts';
 import { addPreviousAddress, getPatientDetails } from '../charts/patientDetails.ts';
 import { addPatientPharmacy } from '../charts/patientPharmacies.ts';
 import { findDuplicatePatient, findMrn, listPatients, patients } from '../charts/patients.ts';
@@ -122,6 +123,16 @@ export const patientOperations = [
       const previous = { address: before.address, replacedAt: context.now(), replacedBy: session.displayName };
       return { record_id: patientId, changes: [change, await addPreviousAddress(sql, patientId, previous)] };
     },
+  }),
+  write({
+    name: 'merge_patient',
+    path: '/api/patients/:patientId/merge',
+    body: writeBody({ intoPatientId: recordId }),
+    patientMrn: (sql, params) => findMrn(sql, params.patientId),
+    write: async ({ sql, context, params: { patientId }, body }) => ({
+      record_id: body.intoPatientId,
+      changes: await mergePatients(sql, patientId, body.intoPatientId, context.now()),
+    }),
   }),
 ];
 

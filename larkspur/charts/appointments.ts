@@ -38,6 +38,7 @@ const row = Type.Object({
   diagnoses: Type.Array(Type.Object({ code: text, description: text })),
   medications: Type.Array(Type.Object({ name: text, strength: text, frequency: text })),
   createdAt: timestamp,
+  createdBy: textOrNull,
 });
 
 export const appointments = recordKind(
@@ -73,6 +74,8 @@ export interface AppointmentFilters {
   from?: string | undefined;
   to?: string | undefined;
   patientId?: string | undefined;
+  /** In either role. */
+  providerId?: string | undefined;
 }
 
 /** Both dates are inclusive. */
@@ -84,9 +87,13 @@ export function dateRangeFilter(sql: Query, { from, to }: AppointmentFilters): F
 }
 
 export async function listAppointments(sql: Query, filters: AppointmentFilters, { page, pageSize }: Page) {
-  const { patientId } = filters;
+  const { patientId, providerId } = filters;
   const ofPatient = patientId === undefined ? sql`` : sql`and appointments.patient_id = ${patientId}`;
-  const filter = sql`${dateRangeFilter(sql, filters)} ${ofPatient}`;
+  const ofProvider =
+    providerId === undefined
+      ? sql``
+      : sql`and (appointments.provider_id = ${providerId} or appointments.secondary_provider_id = ${providerId})`;
+  const filter = sql`${dateRangeFilter(sql, filters)} ${ofPatient} ${ofProvider}`;
   const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from appointments where ${filter}`;
   const rows = await sql<Appointment[]>`
     ${select(sql)} where ${filter} order by length(appointment_id), appointment_id
@@ -101,6 +108,8 @@ export async function getAppointment(sql: Query, appointmentId: string): Promise
 }
 
 export interface Slot {
+  /** The appointment that is moved, which does not conflict with itself. */
+  appointmentId?: string;
   providerIds: string[];
   startsAt: string;
   utcOffset?: string | null | undefined;
@@ -118,6 +127,7 @@ export async function rejectDoubleBooking(sql: Query, slot: Slot): Promise<void>
     select appointment_id, starts_at, minutes from appointments
     where (provider_id = any(${slot.providerIds}) or secondary_provider_id = any(${slot.providerIds}))
       and not status_code = any(${FREE_STATUSES}) and ${overlaps(sql, slot, sql`utc_offset`)}
+      and appointment_id <> ${slot.appointmentId ?? ''}
     order by starts_at, length(appointment_id), appointment_id limit 1`;
   if (appointment) {
     const { appointmentId, startsAt, minutes } = appointment;
@@ -137,6 +147,7 @@ function select(sql: Query): Fragment {
         'phone', coalesce(cell_phone, home_phone)) as patient,
       provider_id, secondary_provider_id, facility_id, starts_at, utc_offset, minutes, status_code, visit_type_code, mode, reason,
       complaint_type, note, progress_note, new_patient_flag, appointments.created_at,
+      appointments.created_by,
       coalesce((
         select json_agg(json_build_object('name', company_name, 'subscriberName', ${subscriberName(sql)},
           'subscriberNumber', subscriber_number, 'groupNumber', group_number, 'priority', priority)

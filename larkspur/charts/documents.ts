@@ -1,5 +1,6 @@
 import type { Fragment, Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
+import type { RecordChange } from '../records/history.ts';
 import type { Page } from '../records/recordKind.ts';
 
 export interface Document {
@@ -14,17 +15,41 @@ export interface Document {
   priority: 'H' | 'N';
   assignedTo: string | null;
   templateName: string | null;
+  /** The referral that it belongs to, if it belongs to one. */
+  referralId: string | null;
   createdAt: Date;
   createdBy: string;
 }
 
+/** A document to add. `externalRef`: the reference of the API caller, null for one that staff add on a screen. */
+type NewDocument = Omit<Document, 'documentId' | 'sizeBytes'> & { content: Buffer; externalRef: string | null };
+
+/** Stores a document in a folder, which is created where it does not exist. */
+export async function storeDocument(sql: Query, document: NewDocument): Promise<RecordChange> {
+  const { patientId, createdAt, createdBy, content, externalRef, ...fields } = document;
+  const shown = { ...fields, sizeBytes: content.length };
+  await createFolders(sql, patientId, document.folderPath);
+  const id = await addDocument(sql, { ...shown, patientId, createdAt, createdBy, content, externalRef });
+  return { record: 'document', record_id: id, patient_id: patientId, after: shown };
+}
+
 export async function addDocument(
   sql: Query,
-  document: Omit<Document, 'documentId'> & { content: Buffer },
+  document: Omit<Document, 'documentId'> & { content: Buffer; externalRef?: string | null },
 ): Promise<string> {
   const [added] = await sql<{ documentId: string }[]>`
     insert into documents ${sql.values(document)} returning document_id`;
   return added?.documentId ?? '';
+}
+
+/** The documents of all charts that were added at or after an instant, oldest first. */
+export async function listAddedDocuments(sql: Query, addedSince: string, { page, pageSize }: Page) {
+  const filter = sql`created_at >= ${addedSince}::text::timestamptz`;
+  const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from documents where ${filter}`;
+  const rows = await sql<(Document & { externalRef: string | null })[]>`
+    select ${columns(sql)}, external_ref from documents where ${filter}
+    order by created_at, length(document_id), document_id limit ${pageSize} offset ${(page - 1) * pageSize}`;
+  return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
 }
 
 export async function listDocuments(sql: Query, patientId: string, { page, pageSize }: Page) {
@@ -70,5 +95,5 @@ export function parseFolderPath(path: string): string | undefined {
 
 function columns(sql: Query): Fragment {
   return sql`document_id, patient_id, folder_path, file_name, content_type, size_bytes, notes, reviewed_flag, priority,
-    assigned_to, template_name, created_at, created_by`;
+    assigned_to, template_name, referral_id, created_at, created_by`;
 }

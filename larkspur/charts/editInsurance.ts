@@ -21,6 +21,7 @@ export interface InsuranceInput {
   groupNumber?: string | null;
   priority?: 1 | 2 | 3 | null;
   planBegins?: string | null;
+  planEnds?: string | null;
   copayment?: string | null;
   relationshipCode?: string | null;
   guarantorId?: string | null;
@@ -72,9 +73,44 @@ export async function updateInsurance(
     ...(priority ? { priority } : {}),
     ...(planBegins === undefined ? {} : { planBegins }),
   };
+  checkPlanDates({ ...insurance, ...values });
   const updated = await updateRecord(sql, patientInsurances, insurance.insuranceId, { values, at });
   await updatePrimaryInsurance(sql, insurance.patientId, at);
   return updated;
+}
+
+/** Locks the chart before one of its insurances: a swap changes several, and two of them could deadlock. */
+export async function lockInsurance(sql: Query, insuranceId: string): Promise<PatientInsurance> {
+  await sql`select from patients where patient_id = (
+    select patient_id from patient_insurances where insurance_id = ${insuranceId}) for no key update`;
+  return getRecord(sql, patientInsurances, insuranceId, true);
+}
+
+/** Gives the insurances in force that have a priority the one of this insurance, which takes theirs with its update. */
+export async function giveUpPriority(
+  sql: Query,
+  insurance: PatientInsurance,
+  priority: 1 | 2 | 3,
+  at: Date,
+): Promise<RecordChange[]> {
+  const holders = (await listInsurances(sql, insurance.patientId)).filter(
+    (each) => each.inForceFlag === 'Y' && each.priority === priority && each.insuranceId !== insurance.insuranceId,
+  );
+  const changes: RecordChange[] = [];
+  for (const { insuranceId } of insurance.priority === priority ? [] : holders) {
+    const values = { priority: insurance.priority };
+    changes.push({
+      ...(await updateRecord(sql, patientInsurances, insuranceId, { values, at })),
+      record: 'swapped insurance',
+    });
+  }
+  return changes;
+}
+
+function checkPlanDates({ planBegins, planEnds }: Pick<PatientInsurance, 'planBegins' | 'planEnds'>): void {
+  const sortable = (day: string) => day.slice(6) + day.slice(0, 5);
+  if (planBegins === null || planEnds === null || sortable(planBegins) <= sortable(planEnds)) return;
+  throw new EmrError('RULE_BROKEN', 'A plan cannot end before it begins.');
 }
 
 /** A company that is not in the practice's list is stored by name only. */
@@ -115,7 +151,7 @@ function isSelf(relationshipCode: string | null): boolean {
 
 async function freePriority(sql: Query, patientId: string): Promise<number> {
   const used = (await listInsurances(sql, patientId))
-    .filter((insurance) => insurance.activeFlag === 'Y')
+    .filter((insurance) => insurance.inForceFlag === 'Y')
     .map((insurance) => insurance.priority);
   return [1, 2].find((priority) => !used.includes(priority as 1 | 2)) ?? 3;
 }

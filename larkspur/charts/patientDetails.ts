@@ -2,7 +2,7 @@ import type { Query } from '../database/open.ts';
 import { type CodeList, listCodes } from '../practice/practice.ts';
 import type { RecordChange } from '../records/history.ts';
 import { getRecord } from '../records/recordKind.ts';
-import { type EligibilityCheck, listEligibilityChecks } from './eligibility.ts';
+import { type EligibilitySummary, listEligibilityChecks } from './eligibility.ts';
 import { type Patient, patients } from './patients.ts';
 
 export interface PatientDetails extends Patient {
@@ -10,7 +10,7 @@ export interface PatientDetails extends Patient {
   raceName: string | null;
   ethnicityName: string | null;
   addressHistory: PreviousAddress[];
-  eligibilityChecks: EligibilityCheck[];
+  eligibilityChecks: EligibilitySummary[];
 }
 
 export interface PreviousAddress {

@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
-import type { Query } from '../database/open.ts';
+import type { Fragment, Query } from '../database/open.ts';
+import { EmrError } from '../errors.ts';
 import { flag, id, idOrNull, moneyOrNull, text, textOrNull, usDateOrNull } from '../records/fields.ts';
-import { type RowOf, recordKind } from '../records/recordKind.ts';
+import { type Page, type RowOf, recordKind } from '../records/recordKind.ts';
 
 export const insurancePriority = Type.Enum([1, 2, 3]);
 
@@ -15,6 +16,7 @@ const row = Type.Object({
   subscriberNumber: text,
   groupNumber: textOrNull,
   planBegins: usDateOrNull,
+  planEnds: usDateOrNull,
   copayment: moneyOrNull,
   relationshipCode: textOrNull,
   guarantorId: idOrNull,
@@ -51,17 +53,45 @@ export const subscriberRelationships = {
 };
 export const SUBSCRIBER_SELF = '01';
 
-export async function listInsurances(sql: Query, patientId: string): Promise<PatientInsurance[]> {
-  return sql<PatientInsurance[]>`
-    select insurance_id, patient_id, priority, company_id, company_name, payer_id, subscriber_number, group_number,
-      plan_begins, copayment, relationship_code, guarantor_id, guarantor_is_patient, active_flag
-    from patient_insurances where patient_id = ${patientId}
-    order by active_flag desc, priority, length(insurance_id), insurance_id`;
+/** A policy as returned by the API. `inForceFlag`: it is active, and its last day is not over. */
+export interface ListedInsurance extends PatientInsurance {
+  mrn: string;
+  inForceFlag: 'Y' | 'N';
 }
 
-/** Copies the first active insurance to the patient's row. Call after every change of the patient's insurances. */
+/** Those in force come first. */
+export async function listInsurances(sql: Query, patientId: string): Promise<ListedInsurance[]> {
+  return sql<ListedInsurance[]>`
+    select * from (${selectInsurances(sql)}) as policies where patient_id = ${patientId}
+    order by in_force_flag desc, active_flag desc, priority, length(insurance_id), insurance_id`;
+}
+
+/** A policy that is not billed has no place among the others. */
+export async function requireInForce(sql: Query, { patientId, insuranceId }: PatientInsurance): Promise<void> {
+  const present = (await listInsurances(sql, patientId)).find((each) => each.insuranceId === insuranceId);
+  if (present?.inForceFlag !== 'Y') throw new EmrError('RULE_BROKEN', 'The insurance is not in force.');
+}
+
+/** All policies, or those of a patient, in the order of their ids. */
+export async function listPolicies(sql: Query, patientId: string | undefined, { page, pageSize }: Page) {
+  const filter = patientId === undefined ? sql`true` : sql`patient_id = ${patientId}`;
+  const [counted] = await sql<{ total: number }[]>`
+    select count(*)::int as total from patient_insurances where ${filter}`;
+  const rows = await sql<ListedInsurance[]>`
+    select * from (${selectInsurances(sql)}) as policies where ${filter}
+    order by length(insurance_id), insurance_id limit ${pageSize} offset ${(page - 1) * pageSize}`;
+  return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
+}
+
+function selectInsurances(sql: Query): Fragment {
+  return sql`select patient_insurances.*, mrn, case when patient_insurances.active_flag = 'Y' and coalesce(
+      plan_ends >= (now() at time zone (select time_zone from practice))::date, true) then 'Y' else 'N' end as in_force_flag
+    from patient_insurances join patients using (patient_id)`;
+}
+
+/** Copies the first insurance in force to the patient's row. Call after every change of the patient's insurances. */
 export async function updatePrimaryInsurance(sql: Query, patientId: string, at: Date): Promise<void> {
-  const first = (await listInsurances(sql, patientId)).find((insurance) => insurance.activeFlag === 'Y');
+  const first = (await listInsurances(sql, patientId)).find((insurance) => insurance.inForceFlag === 'Y');
   await sql`
     update patients set primary_insurance_name = ${first?.companyName ?? null},
       primary_subscriber_number = ${first?.subscriberNumber ?? null}, last_modified = ${at}

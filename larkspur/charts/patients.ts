@@ -52,6 +52,9 @@ const row = Type.Object({
   renderingProviderId: idOrNull,
   defaultFacilityId: idOrNull,
   emergencyContact: Type.Union([emergencyContact, Type.Null()]),
+  /** A chart that was merged into another one is inactive. */
+  activeFlag: flag,
+  mergedInto: idOrNull,
   lastModified: timestamp,
 });
 
@@ -67,6 +70,7 @@ export const patients = recordKind(
     releaseOfInfoFlag: 'Y',
     rxConsentFlag: 'Y',
     responsiblePartyCode: '1',
+    activeFlag: 'Y',
   },
 );
 
@@ -111,14 +115,19 @@ export async function findMrn(sql: Query, patientId: string): Promise<string | u
   return patient?.mrn;
 }
 
-/** The MRN of a patient with the same name, birth date and sex. Names are compared by `foldName`. */
+/**
+ * The MRN of a patient with the same name, birth date and sex. Names are compared by `foldName`. For a merged chart, it is
+ * that of the surviving one.
+ */
 export async function findDuplicatePatient(sql: Query, person: Person): Promise<string | undefined> {
   const name = normalizedName(person);
   // Of two concurrent requests for one person, the second waits here and then finds the first one's chart.
   await sql`select pg_advisory_xact_lock(hashtextextended(${`patient ${name} ${person.birthDate} ${person.sexCode}`}, 0))`;
   const candidates = await sql<(Person & { mrn: string })[]>`
-    select mrn, first_name, last_name, birth_date, sex_code from patients
-    where birth_date = ${person.birthDate} and sex_code = ${person.sexCode} order by length(mrn), mrn`;
+    select coalesce(surviving.mrn, chart.mrn) as mrn, chart.first_name, chart.last_name, chart.birth_date, chart.sex_code
+      from patients as chart left join patients as surviving on surviving.patient_id = chart.merged_into
+     where chart.birth_date = ${person.birthDate} and chart.sex_code = ${person.sexCode}
+     order by length(chart.mrn), chart.mrn`;
   return candidates.find((candidate) => normalizedName(candidate) === name)?.mrn;
 }
 

@@ -10,6 +10,8 @@ import { medications } from '../charts/medications.ts';
 import { orders } from '../charts/orders.ts';
 import { patientInsurances } from '../charts/patientInsurances.ts';
 import { patients } from '../charts/patients.ts';
+import { payments } from '../charts/payments.ts';
+import { referrals } from '../charts/referrals.ts';
 import type { Context } from '../context.ts';
 import type { Query } from '../database/open.ts';
 import { EmrError } from '../errors.ts';
@@ -48,10 +50,12 @@ export const editableKinds: RecordKind[] = [
   appointments,
   claims,
   orders,
+  referrals,
   patientInsurances,
   guarantors,
   eligibilityChecks,
   balances,
+  payments,
   alerts,
   medications,
 ];

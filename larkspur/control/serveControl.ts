@@ -10,6 +10,7 @@ import { clearFailedAttempts, listLockouts, lockUserName } from '../signin/locko
 import { endAllSessions, forgetAllDevices } from '../signin/sessions.ts';
 import { createFault, faultBody } from './createFault.ts';
 import { serveRecordEdits } from './editRecords.ts';
+import { serveStaffActions } from './staffActions.ts';
 
 /** The control API for tests. Its fields are snake_case, like Chartwire's. Faults do not apply to it. */
 export function serveControl(app: FastifyInstance, context: Context): void {
@@ -104,6 +105,7 @@ export function serveControl(app: FastifyInstance, context: Context): void {
   });
 
   serveRecordEdits(app, context);
+  serveStaffActions(app, context);
 }
 
 const lockBody = Type.Object(

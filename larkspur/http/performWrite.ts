@@ -1,3 +1,5 @@
+import { rejectMergedChart } from '../charts/mergePatients.ts';
+import type { Query } from '../database/open.ts';
 import { addHistory, type FieldChange, fieldChanges, fieldLabel } from '../records/history.ts';
 import type { Fault } from './faults.ts';
 import type { Call, WriteOperation } from './operation.ts';
@@ -38,6 +40,7 @@ export async function performWrite(
         received.findMrn(sql),
         claimReference(sql, operation.name, marker, received.at),
       ]);
+      await checkChart(sql, call);
       const written = await operation.write({ ...call, sql, body });
       const changes = fieldChanges(written.changes);
       const mrn = written.mrn === undefined ? {} : { mrn: written.mrn };
@@ -54,6 +57,35 @@ export async function performWrite(
     await recordNotApplied(context.sql, received);
     throw error;
   }
+}
+
+/** The response that a write would get. It is rolled back, with no receipt, history or ledger entry. */
+export async function validateWrite(
+  operation: WriteOperation,
+  call: Call<unknown, unknown, unknown>,
+  fault: Fault | undefined,
+): Promise<WriteResponse> {
+  const { body, corrections } = applyCorrection(call.body, fault);
+  let response: WriteResponse | undefined;
+  const rolled_back = new Error('Only validated.');
+  try {
+    await call.context.sql.begin('BEGIN', async (sql) => {
+      await checkChart(sql, call);
+      const { record_id: recordId, mrn, changes } = await operation.write({ ...call, sql, body });
+      response = { recordId, ...(mrn && { mrn }), corrections, changes: fieldChanges(changes).map(withLabel) };
+      throw rolled_back;
+    });
+  } catch (error) {
+    if (error !== rolled_back || !response) throw error;
+  }
+  if (!response) throw new Error('A write has no response.');
+  return response;
+}
+
+/** The chart that the path or the body of a write names must be in use. */
+async function checkChart(sql: Query, { params, body }: Call<unknown, unknown, unknown>): Promise<void> {
+  const { patientId } = { ...(body as object), ...(params as object) } as { patientId?: string };
+  if (patientId !== undefined) await rejectMergedChart(sql, patientId);
 }
 
 function applyCorrection(body: unknown, fault: Fault | undefined): { body: unknown; corrections: Correction[] } {

@@ -6,7 +6,7 @@ import { requireSession, type Session } from '../signin/sessions.ts';
 import { applyFaultAfter, applyFaultBefore, preventsOperation } from './faultResponses.ts';
 import { consumeFault } from './faults.ts';
 import type { Call, Operation, WriteOperation } from './operation.ts';
-import { performWrite } from './performWrite.ts';
+import { performWrite, validateWrite } from './performWrite.ts';
 import { recordNotApplied } from './receipts.ts';
 
 /** Registers a route for each operation. Every request is checked for a session, validated, and subject to faults. */
@@ -49,7 +49,9 @@ async function handleCall(
   reply: FastifyReply,
 ): Promise<unknown> {
   const { context } = call;
-  const received = operation.writes ? receivedWrite(operation, call) : undefined;
+  const validated = operation.writes && (call.query as { validateOnly?: string }).validateOnly === 'true';
+  // What is only validated is no write, and not in the ledger.
+  const received = operation.writes && !validated ? receivedWrite(operation, call) : undefined;
   const invalid = validationError(operation, request);
   if (invalid !== undefined) {
     if (received) await recordNotApplied(context.sql, received);
@@ -63,6 +65,7 @@ async function handleCall(
     if (operation.writes && received) {
       return { status: 201, body: await performWrite(operation, call, received, fault) };
     }
+    if (operation.writes && validated) return { status: 200, body: await validateWrite(operation, call, fault) };
     return { status: 200, body: operation.writes ? undefined : await operation.handle(call) };
   });
   if (fault && applyFaultAfter(fault, response, reply)) return reply;

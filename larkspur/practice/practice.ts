@@ -36,9 +36,9 @@ export async function requiredPatientFields(sql: Query): Promise<string[]> {
   return setting?.value ?? [];
 }
 
-const codeList = Type.Enum(['language', 'race', 'ethnicity']);
+const codeList = Type.Enum(['language', 'race', 'ethnicity', 'payment_method', 'phone_call_type']);
 
-export type CodeList = 'language' | 'race' | 'ethnicity';
+export type CodeList = 'language' | 'race' | 'ethnicity' | 'payment_method' | 'phone_call_type';
 
 export interface Code {
   code: string;
@@ -53,6 +53,13 @@ export const codes = recordKind(
 
 export async function listCodes(sql: Query, list: CodeList): Promise<Code[]> {
   return sql<Code[]>`select code, name from codes where list = ${list} order by name, code`;
+}
+
+/** Throws NOT_FOUND if the list has no such code. */
+export async function requireCode(sql: Query, list: CodeList, code: string): Promise<void> {
+  const [match] = await sql`select from codes where list = ${list} and code = ${code}`;
+  const record = list.replaceAll('_', ' ');
+  if (!match) throw new EmrError('NOT_FOUND', `No ${record} with id '${code}'.`, { record });
 }
 
 /** Resolves a code or a name, compared by `foldName`, to its code. The error for an unknown value lists the accepted names. */

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Query } from '../database/open.ts';
+import { EmrError } from '../errors.ts';
 import {
   emptyShortAddress,
   flag,
@@ -91,6 +92,13 @@ export const referringProviders = recordKind(
   referringProviderRow,
   { firstName: '', lastName: '', activeFlag: 'Y', address: emptyShortAddress },
 );
+
+/** Of concurrent requests with the same NPI, one succeeds. */
+export async function rejectKnownNpi(sql: Query, npi: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtext('npi'), hashtext(${npi}))`;
+  const [known] = await sql`select from referring_providers where npi = ${npi} and active_flag = 'Y'`;
+  if (known) throw new EmrError('ALREADY_EXISTS', `A referring provider with NPI ${npi} already exists.`);
+}
 
 /** A provider named in a chart. `id` is null if only the name is known. */
 export interface NamedProvider {

@@ -23,6 +23,7 @@ export const localTime = Type.String({
 /** The offset of a local time, where the caller gave one. */
 export const utcOffset = Type.String({ pattern: '^[+-](0[0-9]|1[0-4]):[0-5][0-9]$' });
 export const timestamp = Type.Unsafe<Date>({});
+export const timestampOrNull = Type.Unsafe<Date | null>({});
 export const minutes = Type.Integer({ minimum: 1, maximum: 1440 });
 
 /** Dollars as decimal text, so that no cents are lost to floating point. */

@@ -5,9 +5,11 @@ import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
 import type { Context } from '../context.ts';
 import type { HistoryEntry } from '../records/history.ts';
 import { billingParts, recordParts } from './chartSections.ts';
-import { addressLine, factList, type Html, html, type Part, part, parts, table } from './html.ts';
+import { addressLine, chartPath, factList, type Html, html, type Part, part, parts, table } from './html.ts';
 import { type Frame, page } from './page.ts';
 import { type Chart, readChart } from './readChart.ts';
+import { referralPart } from './referrals.ts';
+import { notePart, taskPart } from './tasksAndNotes.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
 
 export function serveChart(app: FastifyInstance, context: Context): void {
@@ -29,7 +31,7 @@ export function serveChart(app: FastifyInstance, context: Context): void {
 
 function chartPage(frame: Frame, chart: Chart): Html {
   const { patient } = chart;
-  const edit = `/patients/${encodeURIComponent(patient.patientId)}/edit`;
+  const path = chartPath(patient.patientId);
   return page(
     frame,
     `${patient.lastName}, ${patient.firstName}`,
@@ -39,14 +41,18 @@ function chartPage(frame: Frame, chart: Chart): Html {
 <h1>${patient.lastName}, ${patient.firstName} ${patient.middleName}</h1>
 <p class="facts"><span>MRN ${patient.mrn}</span><span>Birth date ${patient.birthDate ?? 'unknown'}</span><span>Sex ${patient.sexCode}</span></p>
 </div>
-<a class="button" href="${edit}">Edit contact details</a>
+${patient.mergedInto === null && html`<div class="row"><a class="button" href="${path}/edit">Edit contact details</a><a class="button quiet" href="${path}/documents/new">Add document</a><a class="button quiet" href="${path}/merge">Merge</a></div>`}
 </div>
+${patient.mergedInto !== null && html`<p class="alert">This chart is inactive. It was merged into <a href="${chartPath(patient.mergedInto)}">another chart</a>.</p>`}
 ${parts('Chart', [
   demographics(chart),
   ...billingParts(chart),
   part('Medications', 'No medications.', medicationTable(chart.medications)),
   part('Pharmacies', 'No pharmacies.', pharmacyTable(chart.pharmacies)),
   part('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart)),
+  taskPart(chart),
+  notePart(chart),
+  referralPart(chart),
   ...recordParts(chart),
   part('History', 'No changes.', historyTable(chart)),
 ])}`,

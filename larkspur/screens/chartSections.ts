@@ -1,24 +1,29 @@
 import { type Guarantor, relationships } from '../charts/guarantors.ts';
-import { type PatientInsurance, subscriberRelationships } from '../charts/patientInsurances.ts';
+import { type ListedInsurance, subscriberRelationships } from '../charts/patientInsurances.ts';
+import { FREE_STATUSES } from '../practice/scheduling.ts';
+import { checkLink, checkStatuses } from './eligibility.ts';
 import { addressLine, type Content, dollars, factList, html, nowrap, type Part, part, table } from './html.ts';
 import type { Chart } from './readChart.ts';
 
 export function billingParts(chart: Chart): Part[] {
   const { insurances, guarantors, patient, time } = chart;
   const checks = patient.eligibilityChecks.map((check) => [
-    time(check.requestedAt),
+    checkLink(check, time(check.requestedAt)),
     check.companyName,
+    check.planName,
     checkStatuses[check.statusCode],
+    check.serviceDate,
     check.requestedBy,
   ]);
   return [
     alertPart(chart),
+    ledgerPart(chart),
     part('Insurance', 'No insurance.', table('Insurance', insuranceColumns, insurances.map(insuranceRow))),
     part('Guarantors', 'No guarantors.', table('Guarantors', guarantorColumns, guarantors.map(guarantorRow))),
     part(
       'Eligibility checks',
       'No eligibility checks.',
-      table('Eligibility checks', ['Requested', 'Company', 'Result', 'Requested by'], checks),
+      table('Eligibility checks', ['Requested', 'Company', 'Plan', 'Result', 'Service date', 'Requested by'], checks),
     ),
   ];
 }
@@ -26,7 +31,7 @@ export function billingParts(chart: Chart): Part[] {
 export function recordParts(chart: Chart): Part[] {
   const { patient, encounters, orders, time, name } = chart;
   const encounterRows = encounters.map((encounter) => [
-    nowrap(`${encounter.date} ${encounter.startTime}`),
+    visitTime(encounter),
     encounter.visitType,
     encounter.statusCode,
     name('provider', encounter.providerId),
@@ -54,7 +59,11 @@ export function recordParts(chart: Chart): Part[] {
   ];
 }
 
-const checkStatuses = { REQ: 'Requested', ACT: 'Active coverage', INA: 'Not covered' };
+/** Struck through if the visit did not or will not take place, as on the schedule. */
+function visitTime({ date, startTime, statusCode }: Chart['encounters'][number]): Content {
+  const shown = nowrap(`${date} ${startTime}`);
+  return FREE_STATUSES.includes(statusCode) ? html`<s>${shown}</s>` : shown;
+}
 
 function alertPart({ alerts, balances }: Chart): Part {
   const rows = alerts.globalAlerts.map((alert) => [
@@ -75,6 +84,23 @@ function alertPart({ alerts, balances }: Chart): Part {
   ]);
 }
 
+/** Newest first. */
+function ledgerPart({ payments, name, time }: Chart): Part {
+  const rows = payments.map((payment) => [
+    nowrap(payment.depositDate),
+    html`Payment <span class="muted">#${payment.paymentId}</span>`,
+    payment.methodName,
+    payment.referenceNumber,
+    name('facility', payment.facilityId),
+    dollars(payment.amount),
+    dollars(payment.balanceAfter),
+    payment.notes,
+    `${time(payment.createdAt)}, ${payment.createdBy}`,
+  ]);
+  const columns = ['Date', 'Entry', 'Method', 'Reference', 'Location', 'Amount', 'Balance after', 'Notes', 'Posted'];
+  return part('Ledger', 'No payments.', table('Ledger', columns, rows));
+}
+
 const insuranceColumns = [
   'Company',
   'Priority',
@@ -82,12 +108,13 @@ const insuranceColumns = [
   'Subscriber number',
   'Group',
   'Plan begins',
+  'Plan ends',
   'Copayment',
   'Relationship',
   'Status',
 ];
 
-function insuranceRow(insurance: PatientInsurance): Content[] {
+function insuranceRow(insurance: ListedInsurance): Content[] {
   return [
     insurance.companyName,
     ['', 'Primary', 'Secondary', 'Tertiary'][insurance.priority],
@@ -95,9 +122,10 @@ function insuranceRow(insurance: PatientInsurance): Content[] {
     nowrap(insurance.subscriberNumber),
     insurance.groupNumber,
     insurance.planBegins,
+    insurance.planEnds,
     dollars(insurance.copayment),
     findLabel(subscriberRelationships, insurance.relationshipCode ?? '01'),
-    insurance.activeFlag === 'Y' ? 'Active' : html`<span class="muted">Inactive</span>`,
+    insurance.inForceFlag === 'Y' ? 'Active' : html`<span class="muted">Inactive</span>`,
   ];
 }
 

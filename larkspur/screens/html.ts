@@ -47,7 +47,8 @@ function toAnchor(title: string): string {
 /** A list of labeled values. Empty values are left out. */
 export function factList(pairs: [label: string, value: Content][]): Html {
   const filled = pairs.filter(
-    ([, value]) => value !== null && value !== '' && !(Array.isArray(value) && value.length === 0),
+    ([, value]) =>
+      value !== null && value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0),
   );
   return html`<dl class="facts-list">${filled.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
@@ -87,8 +88,12 @@ export function pageNumber(value: unknown): number {
   return Math.min(Math.max(1, Math.trunc(Number(value)) || 1), 100_000);
 }
 
+export function chartPath(patientId: string): string {
+  return `/patients/${encodeURIComponent(patientId)}`;
+}
+
 export function patientLink(patientId: string, name: Content): Html {
-  return html`<a href="/patients/${encodeURIComponent(patientId)}">${name}</a>`;
+  return html`<a href="${chartPath(patientId)}">${name}</a>`;
 }
 
 export function nowrap(content: Content): Html {

@@ -26,7 +26,7 @@ export function page({ practice_name, user, wide }: Frame, title: string, conten
 <a class="brand" href="/"><img src="/larkspur.svg" alt="" width="28" height="28"> Larkspur</a>
 <span class="practice">${practice_name}</span>
 <nav aria-label="Main">
-${user && html`<a href="/patients">Patients</a> <a href="/schedule">Schedule</a> <a href="/claims">Claims</a>`}
+${user && html`<a href="/patients">Patients</a> <a href="/schedule">Schedule</a> <a href="/referrals">Referrals</a> <a href="/claims">Claims</a>`}
 <a href="/codes">One-time codes</a>
 </nav>
 ${

@@ -28,7 +28,7 @@ interface PatientList {
 function patientListPage(frame: Frame, list: PatientList): Html {
   const rows = list.rows.map((row) => [
     patientLink(row.patientId, html`${row.lastName}, ${row.firstName} ${row.middleName}`),
-    nowrap(row.mrn),
+    [nowrap(row.mrn), row.mergedInto !== null && html` <strong class="tag">Merged</strong>`],
     nowrap(row.birthDate),
     row.sexCode,
     nowrap(row.cellPhone ?? row.homePhone),

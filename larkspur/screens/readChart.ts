@@ -3,10 +3,14 @@ import { type Document, listDocuments, listFolders } from '../charts/documents.t
 import { type Encounter, listEncounters } from '../charts/encounters.ts';
 import { type Guarantor, guarantors } from '../charts/guarantors.ts';
 import { listMedications, type Medication } from '../charts/medications.ts';
+import { listPatientNotes, listVisitNotes, type PatientNote, type VisitNote } from '../charts/notes.ts';
 import { listOrders, type Order } from '../charts/orders.ts';
 import { getPatientDetails, type PatientDetails } from '../charts/patientDetails.ts';
-import { listInsurances, type PatientInsurance } from '../charts/patientInsurances.ts';
+import { type ListedInsurance, listInsurances } from '../charts/patientInsurances.ts';
 import { listPatientPharmacies, type PatientPharmacy } from '../charts/patientPharmacies.ts';
+import { listPayments, type Payment } from '../charts/payments.ts';
+import { listReferralsOfPatient, type Referral } from '../charts/referrals.ts';
+import { listTasks, type TaskDetails } from '../charts/tasks.ts';
 import { listTelephoneEncounters, type TelephoneEncounterDetails } from '../charts/telephoneEncounters.ts';
 import type { Context } from '../context.ts';
 import { facilities, pharmacies } from '../practice/organizations.ts';
@@ -19,13 +23,18 @@ import { listRecords } from '../records/recordKind.ts';
 /** All data on a patient's chart page. */
 export interface Chart {
   patient: PatientDetails;
-  insurances: PatientInsurance[];
+  insurances: ListedInsurance[];
   guarantors: Guarantor[];
   balances: Balances;
+  payments: Payment[];
   alerts: Alerts;
   encounters: Encounter[];
   telephoneEncounters: TelephoneEncounterDetails[];
+  tasks: TaskDetails[];
+  visitNotes: VisitNote[];
+  patientNotes: PatientNote[];
   orders: Order[];
+  referrals: Referral[];
   folders: string[];
   documents: Document[];
   medications: Medication[];
@@ -48,29 +57,35 @@ export async function readChart({ sql }: Context, patientId: string): Promise<Ch
     facility: new Map((await listRecords(sql, facilities, ALL)).rows.map((row) => [row.facilityId, row.name])),
     pharmacy: new Map((await listRecords(sql, pharmacies, ALL)).rows.map((row) => [row.pharmacyId, row.name])),
   };
-  const timeFormat = timeFormatIn((await getPractice(sql)).timeZone);
+  const time = createTimeFormat((await getPractice(sql)).timeZone);
   const patient = await getPatientDetails(sql, patientId);
   return {
     patient,
     insurances: await listInsurances(sql, patientId),
     guarantors: (await listRecords(sql, guarantors, SECTION_ROWS, sql`patient_id = ${patientId}`)).rows,
     balances: await getBalances(sql, patientId),
+    payments: (await listPayments(sql, patientId, ALL)).rows.toReversed(),
     alerts: await getAlerts(sql, patientId),
     medications: await listMedications(sql, patientId),
     pharmacies: await listPatientPharmacies(sql, patientId),
     encounters: (await listEncounters(sql, patientId, SECTION_ROWS)).rows,
     telephoneEncounters: await listTelephoneEncounters(sql, patientId),
+    tasks: (await listTasks(sql, patientId, SECTION_ROWS)).rows.toReversed(),
+    visitNotes: (await listVisitNotes(sql, patientId, SECTION_ROWS)).rows.toReversed(),
+    patientNotes: (await listPatientNotes(sql, patientId, SECTION_ROWS)).rows.toReversed(),
     orders: (await listOrders(sql, patient.mrn, SECTION_ROWS)).rows,
+    referrals: (await listReferralsOfPatient(sql, patientId, SECTION_ROWS)).rows,
     folders: await listFolders(sql, patientId),
     documents: (await listDocuments(sql, patientId, SECTION_ROWS)).rows,
     history: await listHistory(sql, patientId, HISTORY_ROWS),
     name: (kind, id) => names[kind].get(id) ?? `${id} (removed)`,
-    time: (at) => timeFormat.format(at),
+    time,
   };
 }
 
-function timeFormatIn(timeZone: string): Intl.DateTimeFormat {
-  return new Intl.DateTimeFormat('en-US', {
+/** Formats times in a time zone. */
+export function createTimeFormat(timeZone: string): (at: Date) => string {
+  const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     year: 'numeric',
     month: '2-digit',
@@ -80,4 +95,5 @@ function timeFormatIn(timeZone: string): Intl.DateTimeFormat {
     hourCycle: 'h23',
     timeZoneName: 'short',
   });
+  return (at) => format.format(at);
 }

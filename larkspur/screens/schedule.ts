@@ -8,6 +8,7 @@ import { listRecords } from '../records/recordKind.ts';
 import { type Content, type Html, html, patientLink } from './html.ts';
 import { type Frame, page } from './page.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
+import { visitPath } from './visit.ts';
 
 const ALL = { page: 1, pageSize: 10_000 };
 const DAY_MS = 86_400_000;
@@ -136,7 +137,7 @@ function appointmentEntry({ statusName }: Schedule, appointment: Appointment, pr
   const start = parseMinute(appointment.startsAt);
   const inactive = FREE_STATUSES.includes(appointment.statusCode);
   return html`<p class="entry${inactive && ' inactive'}">${patientLink(appointment.patientId, `${patient.lastName}, ${patient.firstName}`)}<br>
-${formatTime(start)} ${appointment.visitTypeCode}, ${appointment.minutes}&nbsp;min<br><span class="muted">${statusName(appointment.statusCode)}${appointment.secondaryProviderId === providerId && ', assisting'}</span></p>`;
+<a href="${visitPath(appointment.appointmentId)}">${formatTime(start)} ${appointment.visitTypeCode}</a>, ${appointment.minutes}&nbsp;min<br><span class="muted">${statusName(appointment.statusCode)}${appointment.secondaryProviderId === providerId && ', assisting'}</span></p>`;
 }
 
 function parseMinute(startsAt: string): number {

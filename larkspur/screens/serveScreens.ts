@@ -1,23 +1,33 @@
 import cookie from '@fastify/cookie';
 import formbody from '@fastify/formbody';
+import multipart from '@fastify/multipart';
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { EmrError, toErrorResponse } from '../errors.ts';
+import { DOCUMENT_BYTES_MAX, serveAddDocument } from './addDocument.ts';
 import { serveChart } from './chartPage.ts';
 import { serveClaims } from './claims.ts';
 import { serveContactDetails } from './contactDetails.ts';
+import { serveEligibility } from './eligibility.ts';
 import { html } from './html.ts';
+import { serveMergeCharts } from './mergeCharts.ts';
 import { page } from './page.ts';
 import { servePatientList } from './patientList.ts';
+import { serveReferrals } from './referrals.ts';
 import { serveSchedule } from './schedule.ts';
 import { serveSignIn } from './signIn.ts';
 import { logo, stylesheet } from './stylesheet.ts';
 import { frameFor, sendPage } from './user.ts';
+import { serveVisit } from './visit.ts';
 
 /** The practice's screens: server-rendered pages and forms without scripts. */
 export async function serveScreens(app: FastifyInstance, context: Context): Promise<void> {
   await app.register(cookie);
   await app.register(formbody);
+  await app.register(multipart, {
+    throwFileSizeLimit: false,
+    limits: { fileSize: DOCUMENT_BYTES_MAX, files: 1, fields: 10, fieldSize: 4_000 },
+  });
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
@@ -43,8 +53,13 @@ export async function serveScreens(app: FastifyInstance, context: Context): Prom
   servePatientList(app, context);
   serveChart(app, context);
   serveContactDetails(app, context);
+  serveEligibility(app, context);
+  serveMergeCharts(app, context);
+  serveAddDocument(app, context);
   serveSchedule(app, context);
+  serveVisit(app, context);
   serveClaims(app, context);
+  serveReferrals(app, context);
 }
 
 const HEADERS = {

@@ -127,7 +127,8 @@ input[type="date"] { max-width: 12rem; }
 .grid tr > :first-child { border-left: 0; }
 .entry { margin: 0 0 0.35rem; padding: 0.3rem 0.5rem; font-size: 0.875rem; line-height: 1.35; border-left: 3px solid var(--accent); background: var(--ground); border-radius: 4px; overflow-wrap: anywhere; }
 .entry:last-child { margin-bottom: 0; }
-.entry.inactive { border-left-style: dotted; }
+.entry a { display: inline-block; min-height: 24px; }
+.entry.inactive { border-left-style: dotted; text-decoration: line-through; }
 .entry.block { border-left-color: var(--edge); border-left-style: double; }
 .log { margin: 0; padding-left: 1.25rem; }
 .log li { margin-bottom: 0.35rem; white-space: pre-wrap; overflow-wrap: anywhere; }

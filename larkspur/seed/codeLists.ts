@@ -48,6 +48,26 @@ const lists: [list: string, codes: Code[]][] = [
       ['D', 'Declined to specify'],
     ],
   ],
+  [
+    'payment_method',
+    [
+      ['CASH', 'Cash'],
+      ['CHK', 'Check'],
+      ['CC', 'Credit card'],
+      ['DC', 'Debit card'],
+      ['ACH', 'Bank transfer'],
+    ],
+  ],
+  [
+    'phone_call_type',
+    [
+      ['1', 'Appointment request'],
+      ['2', 'Billing question'],
+      ['3', 'Clinical question'],
+      ['4', 'Medication refill'],
+      ['5', 'Test results'],
+    ],
+  ],
 ];
 
 const visitTypes: [code: string, description: string, defaultMinutes: number][] = [

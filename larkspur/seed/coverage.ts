@@ -78,6 +78,16 @@ function createGuarantor(chance: Chance, now: Date, patient: SeededPatient, chil
   };
 }
 
+export interface SeededCheck {
+  checkId: string;
+  patientId: string;
+  insuranceId: string;
+  companyName: string;
+  statusCode: string;
+  requestedAt: Date;
+  requestedBy: string;
+}
+
 interface Insurance {
   insuranceId: string;
   patientId: string;
@@ -85,7 +95,7 @@ interface Insurance {
   activeFlag: string;
 }
 
-function checkRows(chance: Chance, now: Date, insurances: Insurance[]) {
+function checkRows(chance: Chance, now: Date, insurances: Insurance[]): SeededCheck[] {
   return insurances
     .filter(({ activeFlag }, index) => activeFlag === 'Y' && (index === 0 || chance.happens(0.3)))
     .map(({ insuranceId, patientId, companyName }, index) => ({

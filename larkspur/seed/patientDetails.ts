@@ -10,6 +10,35 @@ export function balanceRows(chance: Chance, patients: SeededPatient[]) {
   });
 }
 
+/** The latest payment of every fourth patient, after which the patient owes what the balance says. */
+export function paymentRows(now: Date, balances: { patientId: string; patientBalance: string }[]) {
+  return balances
+    .filter((_, index) => index % 4 === 0)
+    .map(({ patientId, patientBalance }, index) => {
+      const [methodCode, methodName] = paymentMethods[index % paymentMethods.length] ?? ['CASH', 'Cash'];
+      return {
+        paymentId: String(270_001 + index),
+        patientId,
+        depositDate: usDay(now, -5 - index),
+        amount: `${20 + (index % 5) * 5}.00`,
+        methodCode,
+        methodName,
+        referenceNumber: `RCPT-${1001 + index}`,
+        facilityId: '11',
+        notes: null,
+        balanceAfter: patientBalance,
+        createdAt: new Date(now.getTime() - (5 + index) * 86_400_000),
+        createdBy: 'Blair Counterby',
+      };
+    });
+}
+
+const paymentMethods = [
+  ['CC', 'Credit card'],
+  ['CHK', 'Check'],
+  ['CASH', 'Cash'],
+] as const;
+
 export function alertRows(chance: Chance, now: Date, patients: SeededPatient[]) {
   return patients
     .filter((_, index) => index === 0 || chance.happens(0.35))

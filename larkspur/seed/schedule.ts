@@ -146,6 +146,7 @@ function appointment(
     medications:
       seen && chance.happens(0.5) ? [{ name: 'Lisinopril 10 mg', strength: '10 mg', frequency: 'once daily' }] : [],
     createdAt: daysFrom(visit.now, Math.min(visit.day - 10 - chance.below(20), -1)),
+    createdBy: 'Avery Deskwell',
   };
 }
 

@@ -7,11 +7,13 @@ import { companyRows, referringRows } from './companies.ts';
 import { coverageRows } from './coverage.ts';
 import { usDay } from './days.ts';
 import { documentRows } from './documents.ts';
+import { eligibilityRows } from './eligibility.ts';
 import { orderRows } from './orders.ts';
-import { alertRows, balanceRows, demographicRows, previousAddressRows } from './patientDetails.ts';
+import { alertRows, balanceRows, demographicRows, paymentRows, previousAddressRows } from './patientDetails.ts';
 import { readSeededPatients } from './patients.ts';
 import { providerRows } from './providers.ts';
 import { seededChance } from './random.ts';
+import { referralRows } from './referrals.ts';
 import { scheduleRows } from './schedule.ts';
 
 /**
@@ -35,12 +37,15 @@ export async function seedCharts(sql: Query, now: Date): Promise<void> {
   await updateMany(sql, 'patients', 'patientId', demographicRows(chance, patients));
   await insertMany(sql, 'guarantors', coverage.guarantors);
   await insertMany(sql, 'patient_insurances', coverage.insurances);
-  await insertMany(sql, 'eligibility_checks', coverage.checks);
-  await insertMany(sql, 'balances', balanceRows(chance, patients));
+  const balances = balanceRows(chance, patients);
+  await insertMany(sql, 'balances', balances);
+  await insertMany(sql, 'payments', paymentRows(now, balances));
   await insertMany(sql, 'alerts', alertRows(chance, now, patients));
   await insertMany(sql, 'previous_addresses', previousAddressRows(now, patients));
   const schedule = scheduleRows(now, patients, BILLED_VISITS);
+  await insertMany(sql, 'eligibility_checks', eligibilityRows(now, patients, schedule.seen, coverage));
   await insertMany(sql, 'orders', orderRows(chance, now, schedule.seen, patients[0]?.patientId));
+  await insertMany(sql, 'referrals', referralRows(now, patients));
   await insertMany(sql, 'folders', documents.folders);
   await insertMany(sql, 'documents', documents.documents);
   const billing = {
@@ -95,6 +100,8 @@ const sequences: [sequence: string, last: number][] = [
   ['document_ids', 96999],
   ['previous_address_ids', 99999],
   ['order_ids', 199999],
+  ['referral_ids', 750100],
   ['claim_ids', 299999],
+  ['payment_ids', 279999],
   ['appointment_ids', 599999],
 ];

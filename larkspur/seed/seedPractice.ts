@@ -9,6 +9,7 @@ import { providerRows } from './providers.ts';
 import { seededChance } from './random.ts';
 import { seedCharts } from './seedCharts.ts';
 import { staffRows } from './staff.ts';
+import { taskRows } from './tasks.ts';
 import { telephoneEncounterRows } from './telephoneEncounters.ts';
 
 /** A patient with active medications, and related records, for examples of requests. */
@@ -39,6 +40,9 @@ async function insertPractice(sql: Query, control_token: string, now: Date): Pro
   await insertMany(sql, 'patient_pharmacies', patientPharmacyRows(chance));
   await insertMany(sql, 'telephone_encounters', encounters);
   await insertMany(sql, 'actions', actions);
+  const { tasks, notes } = taskRows(now);
+  await insertMany(sql, 'tasks', tasks);
+  await insertMany(sql, 'task_notes', notes);
   for (const [sequence, last] of sequences) await sql`select setval(${sequence}, ${last})`;
   await markPracticeSeeded(sql, usDay(now));
 }

@@ -5,12 +5,13 @@ import { active_fields } from '../../src/model/requests/patients.ts';
 import { writes } from '../../src/product/writes/writes.ts';
 import { code, page, table } from './markdown.ts';
 import { type PublishedCard, serverMatrix } from './scoreCards.ts';
+import { sandboxTable, type VendorServer, vendorMatrix } from './vendors.ts';
 
 const emrs = [...connectors.values()];
 const columns = emrs.map((each) => `${each.display_name} (${code(each.name)})`);
 const perEmr = (has: (emr: Connector) => boolean) => emrs.map((emr) => (has(emr) ? 'yes' : 'no'));
 
-export function emrsPage(score_cards: readonly PublishedCard[]): string {
+export function emrsPage(score_cards: readonly PublishedCard[], vendor_servers: readonly VendorServer[]): string {
   const needs = writes.map(({ type, needs, field_needs = {} }) => [
     code(type),
     [
@@ -48,8 +49,13 @@ export function emrsPage(score_cards: readonly PublishedCard[]): string {
     'The operations that a connector can call. Syncs read the lists; a list that an EMR does not support stays empty.',
     table(['Operation', ...columns], offers),
     '## Servers',
-    'FHIR servers differ. The certification kit (`chartwire connectors certify`) was run against Larkspur and against the FHIR test server in the behaviors below. “Works”: supported, and every check passed. “Supported”: no check could use it there. “Refused”: the server refused it, so that it counts as unsupported. “–”: not supported. An operation that is supported and fails does not occur: `npm run scorecards` would not write this table.',
+    'FHIR servers differ. The certification kit (`chartwire connectors certify`) was run against Larkspur and against the FHIR test server in the behaviors below. “Works”: supported, and every check passed. “Supported”: no check could use it there. “Refused”: the server refused it, so that it counts as unsupported. “–”: not supported. The OpenEMR column is a test server that behaves like OpenEMR: the connector was not yet run on OpenEMR itself. An operation that is supported and fails does not occur: `npm run scorecards` would not write this table.',
     serverMatrix(score_cards),
+    '## Vendors',
+    'What an account can do at a server that lists, refuses and pages like the one of a vendor. These test servers are built from the vendors’ public documents: none of it was seen on a live system yet. “Works”: supported, and used successfully on such a server. “Supported”: offered there, but not used. “–”: not supported.',
+    vendorMatrix(vendor_servers),
+    'Each vendor’s own sandbox can turn “documents” into “seen”. Register an application there, put its credentials into `app.json` ([EMR apps](../guides/fhir.md#emr-apps)), and run the check; without `--write-synthetic-records` it only reads. Where a person signs in on the vendor’s page, register the redirect URI `http://127.0.0.1:8765/callback` too; the command prints the page’s URL. `app.json` needs the credentials (`way`, `client_id` and, where the vendor issues one, the secret), and `search_params`, with a value for each name, or `token_endpoint` where the vendor’s preset has them; `--client` names the application whose signing keys the EMR knows.',
+    sandboxTable(),
   ]);
 }
 

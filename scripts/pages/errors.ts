@@ -1,28 +1,38 @@
 import { type ErrorCode, errors } from '../../src/catalog/errors.ts';
+import { findRemedy } from '../../src/catalog/remedies.ts';
 import type { Document } from '../../src/http/openapi/document.ts';
 import { listErrors } from '../../src/http/openapi/openApi.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { code, json, page, table } from './markdown.ts';
+import { code, json, page } from './markdown.ts';
 
 /** Above this number of endpoints the page shows the number instead of a list. */
 const listed_max = 8;
 
 export function errorsPage(document: Document): string {
   const by_status = Object.entries(errors).toSorted(([, a], [, b]) => a.status - b.status);
-  const rows = by_status.map(([name, { status, message }]) => {
-    return [String(status), code(name), message, where(name as ErrorCode)];
-  });
+  // Object.entries forgets the names.
+  const sections = by_status.map(([name, { status, message }]) => describeCode(name as ErrorCode, status, message));
   const { post } = document.paths['/v1/telephone-encounters'] ?? {};
   const example = (status: string) =>
     Object.values(post?.responses[status]?.content?.['application/json']?.examples ?? {})[0]?.value;
   return page('Errors', [
-    'Every error has an HTTP status and this body. `message` is human-readable and may change. `code` is machine-readable and never changes. `field` is present if a single field caused the error. `request_id` is also sent in the `x-request-id` header; include it when you ask for help.',
+    'Every error has an HTTP status and this body. `message` is human-readable and may change. `code` is machine-readable and never changes. `field` is present if a single field caused the error. If the request is not valid, `errors` lists every invalid field (at most 100), the one of the message first. `remedy` says what to do, and `doc_url` leads to the section of the code on this page. `request_id` is also sent in the `x-request-id` header; include it when you ask for help.',
     json(example('404')),
     '`login_required` has exactly these three fields. It means that the account’s link has expired. Run Link in update mode; waiting jobs then resume.',
     json(example('403')),
     'Retry these after a pause: 408, 409 `idempotency_key_running`, 429 (after `retry-after` seconds), 500 and 503. Other errors recur until the request, or the data it refers to, changes. `{…}` is a placeholder.',
-    table(['Status', 'Code', 'Message', 'Endpoints'], rows),
+    ...sections,
   ]);
+}
+
+/** A section of its own: the `doc_url` of the error leads to it. */
+function describeCode(name: ErrorCode, status: number, message: string): string {
+  const lines = [
+    `${status}: ${message}`,
+    ...(name === 'login_required' ? [] : [findRemedy(name)]),
+    `Endpoints: ${where(name)}.`,
+  ];
+  return `### ${code(name)}\n\n${lines.join('\n\n')}`;
 }
 
 function where(name: ErrorCode): string {
@@ -44,9 +54,13 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'link_unknown',
     'link_expired',
     'link_used',
+    'practice_fixed',
+    'practice_required',
+    'practice_unavailable',
   ],
   'the docs page': ['sandbox_values_refused'],
   'the dashboard': [
+    'client_secrets_max',
     'operator_credentials_wrong',
     'operator_code_required',
     'operator_code_wrong',

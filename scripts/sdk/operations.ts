@@ -15,7 +15,7 @@ export function errorCodes(document: Document): string[] {
   const operations = Object.values(dereference(document).paths).flatMap((item) => Object.values(item));
   const responses = operations.flatMap(({ responses }) => Object.entries(responses));
   const codes = responses.flatMap(([status, { content = {} }]) =>
-    status === '200' ? [] : Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples)),
+    status.startsWith('2') ? [] : Object.values(content).flatMap(({ examples = {} }) => Object.keys(examples)),
   );
   return [...new Set(codes)].sort();
 }

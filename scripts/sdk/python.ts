@@ -100,6 +100,7 @@ function printClass(document: Document, methods: Method[], resource: string[]): 
       : []),
     ...own.flatMap((method) => printMethod(document, method)),
     ...(resource.join() === 'jobs' ? [wait_method] : []),
+    ...(resource.join() === 'changes' ? [follow_method] : []),
   ];
   return `class ${className(resource)}(_Resource):\n${members.join('\n\n')}`;
 }
@@ -107,6 +108,20 @@ function printClass(document: Document, methods: Method[], resource: string[]): 
 const wait_method = `    def wait(self, job_id: int, *, timeout: float = 120) -> Any:
         """Waits until a job has finished and returns its event. Raises JobFailedError if it failed."""
         return _wait_for_job(self._transport, job_id, timeout)`;
+
+const follow_method = `    def follow(
+        self,
+        *,
+        cursor: Optional[str] = None,
+        kinds: Union[Sequence[str], str, None] = None,
+        limit: Optional[int] = None,
+        save_cursor: Optional[Callable[[str], Any]] = None,
+        poll_seconds: float = 10,
+        until_current: bool = False,
+    ) -> Iterator[Change]:
+        """Goes through the current records, then through what changes, and waits for more. \`save_cursor\` gets the cursor
+        to continue from, once every change before it was handled. Raises CursorExpiredError if a cursor is no longer valid."""
+        return _follow_changes(self._transport, cursor, kinds, limit, save_cursor, poll_seconds, until_current)`;
 
 function printClient(fields: string[]): string {
   return `class Chartwire:
@@ -175,7 +190,29 @@ function printMethod(document: Document, method: Method): string[] {
     'timeout=timeout',
     ...(write ? ['idempotency_key=idempotency_key'] : []),
   ].join(', ');
-  const send = `    def ${name}(${signature}) -> ${response}:\n        ${doc}\n        return cast(Any, self._transport.request(${call}))`;
+  const dry_signature = [
+    'self',
+    ...positional,
+    '*',
+    ...named,
+    'dry_run: Literal[True]',
+    'timeout: Optional[float] = None',
+  ];
+  const [overloads, taken, returned, query_with] = method.dry_run
+    ? [
+        `    @overload
+    def ${name}(${signature}) -> ${response}: ...
+
+    @overload
+    def ${name}(${dry_signature.join(', ')}) -> DryRun: ...
+
+`,
+        `${signature}, dry_run: bool = False`,
+        'Any',
+        ', dry_run=dry_run',
+      ]
+    : ['', signature, response, ''];
+  const send = `${overloads}    def ${name}(${taken}) -> ${returned}:\n        ${doc}\n        return cast(Any, self._transport.request(${call}${query_with}))`;
   if (!outcome) return [send];
   const argument_names = [...method.path_parameters.map((each) => each.name), ...(method.body ? ['body'] : [])];
   const events = outcome.succeeded.map((type) => eventName(document, type));

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast, overload
 
 
 class ChartwireError(Exception):
@@ -26,6 +26,9 @@ class ChartwireError(Exception):
         status: Optional[int] = None,
         request_id: Optional[str] = None,
         field: Optional[str] = None,
+        errors: Sequence[Mapping[str, Any]] = (),
+        remedy: Optional[str] = None,
+        doc_url: Optional[str] = None,
         retry_after_seconds: Optional[float] = None,
     ) -> None:
         super().__init__(message)
@@ -33,11 +36,14 @@ class ChartwireError(Exception):
         self.status = status
         self.request_id = request_id
         self.field = field
+        self.errors = errors
+        self.remedy = remedy
+        self.doc_url = doc_url
         self.retry_after_seconds = retry_after_seconds
 
 
 class ValidationError(ChartwireError):
-    """The request is not valid; `field` names the field."""
+    """The request is not valid; `field` names the field, and `errors` all invalid ones."""
 
 
 class AuthenticationError(ChartwireError):
@@ -50,6 +56,10 @@ class NotFoundError(ChartwireError):
 
 class ConflictError(ChartwireError):
     """The request conflicts with the current state."""
+
+
+class CursorExpiredError(ChartwireError):
+    """The cursor of the change feed is no longer valid: delete your copy, and start again without a cursor."""
 
 
 class LoginRequiredError(ChartwireError):
@@ -75,8 +85,8 @@ class TimedOutError(ChartwireError):
 class JobFailedError(ChartwireError):
     """A write was accepted but failed later. `code` is the failure code.
 
-    `outcome` is `failed` or `needs_review`: it is then unknown whether it was saved. Check in the EMR before you send
-    it again.
+    `outcome` is `failed`, `cancelled` or `needs_review`: it is then unknown whether it was saved. Check in the EMR
+    before you send it again.
     """
 
     def __init__(
@@ -179,6 +189,7 @@ class _Transport:
         timeout: Optional[float] = None,
         idempotency_key: Optional[str] = None,
         reads: bool = False,
+        dry_run: bool = False,
     ) -> Any:
         """Sends a request, with retries. `timeout` is for all of them together, in seconds."""
         deadline = time.monotonic() + (self.timeout_seconds if timeout is None else timeout)
@@ -186,7 +197,10 @@ class _Transport:
         content: Optional[bytes] = None
         if body is not None:
             content, headers["content-type"] = _form(body) if form else (json.dumps(body).encode(), "application/json")
-        if method in ("POST", "PATCH") and not reads:
+        if dry_run:
+            query = {**(query or {}), "dry_run": True}
+        # A dry run stores nothing, so that it can be repeated without a key.
+        if method in ("POST", "PATCH") and not reads and not dry_run:
             # Made once per request, so that its retries have no further effect.
             headers["idempotency-key"] = idempotency_key or _secrets.token_hex(16)
         given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
@@ -276,6 +290,9 @@ def _error_for(status: int, headers: Any, text: bytes, place: str) -> ChartwireE
         status=status,
         request_id=body.get("request_id", headers.get("x-request-id")),
         field=body.get("field"),
+        errors=body.get("errors", ()),
+        remedy=body.get("remedy"),
+        doc_url=body.get("doc_url"),
         retry_after_seconds=retry_after,
     )
 
@@ -283,6 +300,8 @@ def _error_for(status: int, headers: Any, text: bytes, place: str) -> ChartwireE
 def _class_for(status: int, code: Optional[str]) -> Any:
     if code == "login_required":
         return LoginRequiredError
+    if code == "cursor_expired":
+        return CursorExpiredError
     if status in (401, 403):
         return AuthenticationError
     if status == 404:
@@ -370,14 +389,43 @@ class Page:
         page = self.page
         while True:
             yield from page[self._items]
-            # Most lists are numbered. A list that grows at its start has a cursor instead.
-            pagination = page.get("pagination")
-            if pagination is not None and pagination["page"] < pagination["total_pages"]:
+            # Most lists are numbered, or walked by `cursor` if the caller sent one. A list that grows at its start has `before`.
+            pagination = page.get("pagination") or {}
+            if pagination.get("next_cursor"):
+                page = self._load(cursor=pagination["next_cursor"])
+            elif pagination.get("page", 0) < pagination.get("total_pages", 0):
                 page = self._load(page=pagination["page"] + 1)
+            elif page.get("has_more") and page.get("next_cursor"):
+                page = self._load(cursor=page["next_cursor"])
             elif page.get("next"):
                 page = self._load(before=page["next"])
             else:
                 return
+
+
+def _follow_changes(
+    transport: _Transport,
+    cursor: Optional[str],
+    kinds: Union[Sequence[str], str, None],
+    limit: Optional[int],
+    save_cursor: Optional[Callable[[str], Any]],
+    poll_seconds: float,
+    until_current: bool,
+) -> Iterator[Any]:
+    while True:
+        # A text is a sequence, too: of one kind, or of several with commas.
+        sent_kinds = kinds if kinds is None or isinstance(kinds, str) else ",".join(kinds)
+        query = {"cursor": cursor or None, "limit": limit, "kinds": sent_kinds}
+        page = transport.request("GET", "/v1/changes", query=query)
+        yield from page["changes"]
+        if page["next_cursor"] != cursor and save_cursor is not None:
+            save_cursor(page["next_cursor"])
+        cursor = page["next_cursor"]
+        if page["has_more"]:
+            continue
+        if until_current:
+            return
+        time.sleep(poll_seconds)
 
 
 def _wait_for_job(transport: _Transport, job_id: int, timeout: float) -> Any:
@@ -389,7 +437,7 @@ def _wait_for_job(transport: _Transport, job_id: int, timeout: float) -> Any:
     events = transport.request("GET", "/v1/webhook-events", query={"job_id": job_id})["webhook_events"]
     if not events:
         raise ChartwireError(f"Job {job_id} has finished, but its event is older than 30 days.")
-    if job["status"] in ("failed", "needs_review"):
+    if job["status"] in ("failed", "needs_review", "cancelled"):
         raise _failure(events[0], job["status"], (job["error"] or {}).get("code"), job_id)
     return events[0]
 

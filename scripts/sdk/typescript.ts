@@ -47,14 +47,14 @@ export function typescriptResources(document: Document): string {
   const methods = listMethods(document);
   const classes = listResources(methods).map((resource) => printClass(document, methods, resource));
   const text = classes.join('\n\n');
-  const types = [...new Set(text.match(/\b[A-Z]\w+\b/g))].filter((name) =>
-    new RegExp(`type ${name} =`).test(typescriptTypes(document)),
-  );
+  const declared = typescriptTypes(document);
+  const types = [...new Set(text.match(/\b[A-Z]\w+\b/g))].filter((name) => new RegExp(`type ${name} =`).test(declared));
   return [
     banner,
-    `import { requestAndWait, requestAndWaitForEvent, type WaitOptions, waitForJob } from '../jobs.ts';
+    `import { type FollowOptions, followChanges } from '../changes.ts';
+import { requestAndWait, requestAndWaitForEvent, type WaitOptions, waitForJob } from '../jobs.ts';
 import { list, type PagePromise } from '../paging.ts';
-import type { RequestOptions, Transport } from '../transport.ts';
+import type { DryRunOption, RequestOptions, Transport } from '../transport.ts';
 import type {\n${types
       .sort()
       .map((name) => `  ${name},\n`)
@@ -77,6 +77,7 @@ function printClass(document: Document, methods: Method[], resource: string[]): 
     ...inner.map((path) => `  readonly ${camelCase(path.at(-1) ?? '')} = new ${className(path)}(this.transport);`),
     ...own.flatMap((method) => printMethod(document, method)),
     ...(resource.join() === 'jobs' ? [wait_method] : []),
+    ...(resource.join() === 'changes' ? [follow_method] : []),
   ];
   const name = resource.length === 0 ? 'Resources' : className(resource);
   return `export class ${name} extends Resource {\n${members.join('\n\n')}\n}`;
@@ -88,6 +89,14 @@ const wait_method = `  /**
    */
   wait(job_id: number, options?: WaitOptions): Promise<JobEvent> {
     return waitForJob<JobEvent>(this.transport, job_id, options);
+  }`;
+
+const follow_method = `  /**
+   * Goes through the current records, then through what changes, and waits for more: \`for await\`. \`saveCursor\` gets the
+   * cursor to continue from. Throws \`CursorExpiredError\` if a cursor is no longer valid.
+   */
+  follow(options?: FollowOptions): AsyncGenerator<Change, void, undefined> {
+    return followChanges(this.transport, options);
   }`;
 
 function printMethod(document: Document, method: Method): string[] {
@@ -127,8 +136,19 @@ function printMethod(document: Document, method: Method): string[] {
     ...(method.body ? ['body'] : empty_body ? ['body: {}'] : []),
     ...(form ? ['form: true'] : []),
   ].join(', ');
-  const send = `${doc}  ${name}(${[...inputs, 'options?: RequestOptions'].join(', ')}): Promise<${response}> {
-    return this.transport.request<${response}>({ ${call} }, options);
+  const signature = (options: string, result: string) =>
+    `${name}(${[...inputs, options].join(', ')}): Promise<${result}>`;
+  // Optional inputs before a required option must be given.
+  const dry_inputs = inputs.map((each) => each.replace(/^query\?: (.*)$/, 'query: $1 | undefined'));
+  const overloads = method.dry_run
+    ? `  ${name}(${[...dry_inputs, 'options: RequestOptions & DryRunOption'].join(', ')}): Promise<DryRun>;
+  ${signature('options?: RequestOptions', response)};\n`
+    : '';
+  const [option, sent_result] = method.dry_run
+    ? ['options?: RequestOptions & Partial<DryRunOption>', `${response} | DryRun`]
+    : ['options?: RequestOptions', response];
+  const send = `${doc}${overloads}  ${signature(option, sent_result)} {
+    return this.transport.request<${sent_result}>({ ${call} }, options);
   }`;
   if (!outcome) return [send];
   const events = outcome.succeeded.map((type) => eventName(document, type)).join(' | ');

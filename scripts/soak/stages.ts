@@ -41,7 +41,11 @@ type LongTest = {
 
 const long_tests: readonly LongTest[] = [
   {
-    ...{ name: 'crash points', row: 2, variable: 'CRASH_WRITES', short: 1, long: 8, per_minute: 0.5 },
+    ...{ name: 'change feed', row: 46, variable: 'FEED_CHANGES', short: 1_000, long: 100_000, per_minute: 500 },
+    describe: (changes) => `${number(changes)} changes, committed out of order: every copy equals the database`,
+  },
+  {
+    ...{ name: 'crash points', row: 2, variable: 'CRASH_WRITES', short: 1, long: 10, per_minute: 0.5 },
     describe: (writes) => `${writes} kinds of writes, a kill at each of 5 points: each done once`,
   },
   {
@@ -83,6 +87,11 @@ const long_tests: readonly LongTest[] = [
       per_minute: 100_000,
     },
     describe: (samples) => `${number(samples)} pauses of each step: all within ±20 %`,
+  },
+  {
+    ...{ name: 'payments', row: 40, variable: 'PAYMENTS', short: 40, long: 5_000, per_minute: 50 },
+    describe: (payments) =>
+      `${number(payments)} payments and ${number(payments / 5)} claims, a worker killed after every 12: the ledger agrees to the cent`,
   },
   {
     ...{ name: 'uploads', row: 22, variable: 'UPLOADS', short: 40, long: 100, per_minute: 10 },

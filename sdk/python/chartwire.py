@@ -20,7 +20,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast, overload
 
 
 class ChartwireError(Exception):
@@ -34,6 +34,9 @@ class ChartwireError(Exception):
         status: Optional[int] = None,
         request_id: Optional[str] = None,
         field: Optional[str] = None,
+        errors: Sequence[Mapping[str, Any]] = (),
+        remedy: Optional[str] = None,
+        doc_url: Optional[str] = None,
         retry_after_seconds: Optional[float] = None,
     ) -> None:
         super().__init__(message)
@@ -41,11 +44,14 @@ class ChartwireError(Exception):
         self.status = status
         self.request_id = request_id
         self.field = field
+        self.errors = errors
+        self.remedy = remedy
+        self.doc_url = doc_url
         self.retry_after_seconds = retry_after_seconds
 
 
 class ValidationError(ChartwireError):
-    """The request is not valid; `field` names the field."""
+    """The request is not valid; `field` names the field, and `errors` all invalid ones."""
 
 
 class AuthenticationError(ChartwireError):
@@ -58,6 +64,10 @@ class NotFoundError(ChartwireError):
 
 class ConflictError(ChartwireError):
     """The request conflicts with the current state."""
+
+
+class CursorExpiredError(ChartwireError):
+    """The cursor of the change feed is no longer valid: delete your copy, and start again without a cursor."""
 
 
 class LoginRequiredError(ChartwireError):
@@ -83,8 +93,8 @@ class TimedOutError(ChartwireError):
 class JobFailedError(ChartwireError):
     """A write was accepted but failed later. `code` is the failure code.
 
-    `outcome` is `failed` or `needs_review`: it is then unknown whether it was saved. Check in the EMR before you send
-    it again.
+    `outcome` is `failed`, `cancelled` or `needs_review`: it is then unknown whether it was saved. Check in the EMR
+    before you send it again.
     """
 
     def __init__(
@@ -187,6 +197,7 @@ class _Transport:
         timeout: Optional[float] = None,
         idempotency_key: Optional[str] = None,
         reads: bool = False,
+        dry_run: bool = False,
     ) -> Any:
         """Sends a request, with retries. `timeout` is for all of them together, in seconds."""
         deadline = time.monotonic() + (self.timeout_seconds if timeout is None else timeout)
@@ -194,7 +205,10 @@ class _Transport:
         content: Optional[bytes] = None
         if body is not None:
             content, headers["content-type"] = _form(body) if form else (json.dumps(body).encode(), "application/json")
-        if method in ("POST", "PATCH") and not reads:
+        if dry_run:
+            query = {**(query or {}), "dry_run": True}
+        # A dry run stores nothing, so that it can be repeated without a key.
+        if method in ("POST", "PATCH") and not reads and not dry_run:
             # Made once per request, so that its retries have no further effect.
             headers["idempotency-key"] = idempotency_key or _secrets.token_hex(16)
         given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
@@ -284,6 +298,9 @@ def _error_for(status: int, headers: Any, text: bytes, place: str) -> ChartwireE
         status=status,
         request_id=body.get("request_id", headers.get("x-request-id")),
         field=body.get("field"),
+        errors=body.get("errors", ()),
+        remedy=body.get("remedy"),
+        doc_url=body.get("doc_url"),
         retry_after_seconds=retry_after,
     )
 
@@ -291,6 +308,8 @@ def _error_for(status: int, headers: Any, text: bytes, place: str) -> ChartwireE
 def _class_for(status: int, code: Optional[str]) -> Any:
     if code == "login_required":
         return LoginRequiredError
+    if code == "cursor_expired":
+        return CursorExpiredError
     if status in (401, 403):
         return AuthenticationError
     if status == 404:
@@ -378,14 +397,43 @@ class Page:
         page = self.page
         while True:
             yield from page[self._items]
-            # Most lists are numbered. A list that grows at its start has a cursor instead.
-            pagination = page.get("pagination")
-            if pagination is not None and pagination["page"] < pagination["total_pages"]:
+            # Most lists are numbered, or walked by `cursor` if the caller sent one. A list that grows at its start has `before`.
+            pagination = page.get("pagination") or {}
+            if pagination.get("next_cursor"):
+                page = self._load(cursor=pagination["next_cursor"])
+            elif pagination.get("page", 0) < pagination.get("total_pages", 0):
                 page = self._load(page=pagination["page"] + 1)
+            elif page.get("has_more") and page.get("next_cursor"):
+                page = self._load(cursor=page["next_cursor"])
             elif page.get("next"):
                 page = self._load(before=page["next"])
             else:
                 return
+
+
+def _follow_changes(
+    transport: _Transport,
+    cursor: Optional[str],
+    kinds: Union[Sequence[str], str, None],
+    limit: Optional[int],
+    save_cursor: Optional[Callable[[str], Any]],
+    poll_seconds: float,
+    until_current: bool,
+) -> Iterator[Any]:
+    while True:
+        # A text is a sequence, too: of one kind, or of several with commas.
+        sent_kinds = kinds if kinds is None or isinstance(kinds, str) else ",".join(kinds)
+        query = {"cursor": cursor or None, "limit": limit, "kinds": sent_kinds}
+        page = transport.request("GET", "/v1/changes", query=query)
+        yield from page["changes"]
+        if page["next_cursor"] != cursor and save_cursor is not None:
+            save_cursor(page["next_cursor"])
+        cursor = page["next_cursor"]
+        if page["has_more"]:
+            continue
+        if until_current:
+            return
+        time.sleep(poll_seconds)
 
 
 def _wait_for_job(transport: _Transport, job_id: int, timeout: float) -> Any:
@@ -397,7 +445,7 @@ def _wait_for_job(transport: _Transport, job_id: int, timeout: float) -> Any:
     events = transport.request("GET", "/v1/webhook-events", query={"job_id": job_id})["webhook_events"]
     if not events:
         raise ChartwireError(f"Job {job_id} has finished, but its event is older than 30 days.")
-    if job["status"] in ("failed", "needs_review"):
+    if job["status"] in ("failed", "needs_review", "cancelled"):
         raise _failure(events[0], job["status"], (job["error"] or {}).get("code"), job_id)
     return events[0]
 
@@ -443,7 +491,14 @@ def _failure(event: Dict[str, Any], outcome: str, code: Optional[str], job_id: O
     return JobFailedError(reason, outcome=outcome, event=event, code=code, job_id=job_id)
 
 
-class Appointment(TypedDict):
+class _AppointmentOptional(TypedDict, total=False):
+    failure_reason: str
+    """Why the appointment was not booked, if it failed"""
+    reasons: List[FailureReason]
+    """Reasons for the failure, each with a code and a description"""
+
+
+class Appointment(_AppointmentOptional):
     """An appointment"""
 
     id: str
@@ -457,7 +512,7 @@ class Appointment(TypedDict):
     location: str
     """EMR ID of the location"""
     status: str
-    """The EMR’s status code, or `pending` while the appointment is waiting to be written"""
+    """The EMR’s status code; `pending` while the appointment is waiting to be written, `failed` if it was not booked"""
     appointment_mode: Optional[str]
     """How the visit takes place, as the EMR gives it"""
     appointment_type: str
@@ -520,6 +575,30 @@ class Appointment(TypedDict):
     """Metadata of the record"""
 
 
+class _AppointmentCancelledEventOptional(TypedDict, total=False):
+    job_id: str
+    """The job_id of the request, as a string"""
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AppointmentCancelledEvent(_AppointmentCancelledEventOptional):
+    """The appointment was canceled in the EMR."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["appointment.cancelled"]
+    """The type of the event"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Union[Dict[str, Any], Dict[str, Any]]
+    """The content of the response or event"""
+
+
 class _AppointmentCreateOptional(TypedDict, total=False):
     datetime: Optional[str]
     """Start of the appointment (ISO 8601 date-time with offset)"""
@@ -534,11 +613,13 @@ class _AppointmentCreateOptional(TypedDict, total=False):
     reason: Optional[str]
     """Reason for the visit"""
     duration: Optional[str]
-    """Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30"""
+    """Minutes, in digits, at most 1440 (a day). Default: the length of the visit type, else the practice’s default, else 30"""
     new_patient: Optional[Union[Literal["true", "false"], bool]]
     """Whether this is the patient’s first visit"""
     prevent_double_booking: Optional[Union[Literal["true", "false"], bool]]
     """Whether to fail if the provider is not free at this time"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
 class AppointmentCreate(_AppointmentCreateOptional):
@@ -554,7 +635,14 @@ class AppointmentCreate(_AppointmentCreateOptional):
     """Visit-type code of the EMR"""
 
 
-class AppointmentCreatedEvent(TypedDict):
+class _AppointmentCreatedEventOptional(TypedDict, total=False):
+    job_id: str
+    """The job_id of the request, as a string"""
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AppointmentCreatedEvent(_AppointmentCreatedEventOptional):
     """The appointment was booked in the EMR."""
 
     id: str
@@ -565,11 +653,9 @@ class AppointmentCreatedEvent(TypedDict):
     """When the event occurred"""
     type: Literal["appointment.created"]
     """The type of the event"""
-    job_id: str
-    """The job_id of the request, as a string"""
     access_token_reference_id: str
     """Stable reference to the linked account; not a secret"""
-    data: Dict[str, Any]
+    data: Union[Dict[str, Any], Dict[str, Any]]
     """The content of the response or event"""
 
 
@@ -582,7 +668,12 @@ class AppointmentDiagnosis(TypedDict):
     """Description of the diagnosis"""
 
 
-class AppointmentFailedEvent(TypedDict):
+class _AppointmentFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AppointmentFailedEvent(_AppointmentFailedEventOptional):
     """The appointment was not booked. For a conflict, the event describes the conflicting appointment or block."""
 
     id: str
@@ -601,6 +692,23 @@ class AppointmentFailedEvent(TypedDict):
     """The content of the response or event"""
 
 
+class AppointmentFetch(TypedDict, total=False):
+    """A search for appointments in the EMR"""
+
+    search_by: Optional[Literal["date_range", "mrn", "provider"]]
+    """What to search by. date_range: All appointments of up to 7 days. mrn: The appointments of the patient with this `mrn`; days are optional. provider: The appointments of `provider_ids`, as first or second provider"""
+    start_date: Optional[str]
+    """First day (YYYY-MM-DD)"""
+    end_date: Optional[str]
+    """Last day, inclusive (YYYY-MM-DD)"""
+    mrn: Optional[str]
+    """Medical Record Number of the patient"""
+    provider_ids: Optional[Union[str, List[str]]]
+    """1 to 10 EMR IDs: one provider for up to 5 days, several for one day"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
 class AppointmentInsurance(TypedDict):
     """An insurance of the patient"""
 
@@ -614,6 +722,54 @@ class AppointmentInsurance(TypedDict):
     """Order in which the insurances are billed, starting at 1"""
 
 
+class _AppointmentLiveFetchCompletedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AppointmentLiveFetchCompletedEvent(_AppointmentLiveFetchCompletedEventOptional):
+    """The live fetch finished, and the cache has what it found."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["appointment.live_fetch_completed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class _AppointmentLiveFetchFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AppointmentLiveFetchFailedEvent(_AppointmentLiveFetchFailedEventOptional):
+    """The live fetch of appointments failed."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["appointment.live_fetch_failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
 class AppointmentMedication(TypedDict):
     """A medication of a visit"""
 
@@ -623,6 +779,111 @@ class AppointmentMedication(TypedDict):
     """Strength of the medication"""
     frequency: Optional[str]
     """How often the medication is taken"""
+
+
+class _AppointmentStatusUpdatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AppointmentStatusUpdatedEvent(_AppointmentStatusUpdatedEventOptional):
+    """Staff changed the status of an appointment in the EMR, for example to checked in."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["appointment.status_updated"]
+    """The type of the event"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class AppointmentUpdate(TypedDict, total=False):
+    """Changes to an appointment; null clears a field"""
+
+    mrn: str
+    """Medical Record Number of the patient"""
+    location: str
+    """The location’s EMR ID, from GET /v1/locations (ehr_id)"""
+    provider: str
+    """The provider’s EMR ID, from GET /v1/providers (ehr_id)"""
+    type: str
+    """Visit-type code of the EMR"""
+    datetime: Optional[str]
+    """Start of the appointment (ISO 8601 date-time with offset)"""
+    date: Optional[str]
+    """Day of the appointment, together with time (YYYY-MM-DD)"""
+    time: Optional[str]
+    """Time of the appointment, together with date (h:mm am)"""
+    secondary_provider: Optional[str]
+    """EMR ID of a second provider"""
+    note: Optional[str]
+    """Note to the practice about the appointment"""
+    reason: Optional[str]
+    """Reason for the visit"""
+    duration: Optional[str]
+    """Minutes, in digits, at most 1440 (a day). Default: the length of the visit type, else the practice’s default, else 30"""
+    new_patient: Optional[Union[Literal["true", "false"], bool]]
+    """Whether this is the patient’s first visit"""
+    prevent_double_booking: Optional[Union[Literal["true", "false"], bool]]
+    """Whether to fail if the provider is not free at this time"""
+    status: str
+    """A code from GET /v1/visit-statuses, or `cancelled` or `rescheduled`"""
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class _AppointmentUpdateFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AppointmentUpdateFailedEvent(_AppointmentUpdateFailedEventOptional):
+    """The appointment was not changed and keeps the previous values."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["appointment.update_failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class _AppointmentUpdatedEventOptional(TypedDict, total=False):
+    job_id: str
+    """The job_id of the request, as a string"""
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AppointmentUpdatedEvent(_AppointmentUpdatedEventOptional):
+    """The appointment was changed in the EMR."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["appointment.updated"]
+    """The type of the event"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Union[Dict[str, Any], Dict[str, Any]]
+    """The content of the response or event"""
 
 
 class _AvailabilityOptional(TypedDict, total=False):
@@ -635,6 +896,92 @@ class Availability(_AvailabilityOptional):
 
     availability: List[AvailableTime]
     """The free times"""
+
+
+class _AvailabilityFetchOptional(TypedDict, total=False):
+    start_date: Optional[str]
+    """First day (YYYY-MM-DD)"""
+    end_date: Optional[str]
+    """Last day, inclusive (YYYY-MM-DD)"""
+    location_ids: Optional[str]
+    """Only these locations: EMR IDs, separated by commas"""
+    provider_type: Optional[Literal["primary", "secondary"]]
+    """The role in which the provider must be free. primary: The provider of the visit. secondary: The second provider of the visit"""
+    visit_type: Optional[str]
+    """Visit type to book: its code or description, in any case, or `all`"""
+    buffer: Optional[int]
+    """Minutes to keep free after each appointment"""
+    calculation_method: Optional[Literal["gaps", "slots", "equal_slots"]]
+    """How free time is divided into ranges. gaps: Each uninterrupted free time as one range. slots: The parts of shifts whose visit-type rules have visits left. equal_slots: Free time divided into ranges of exactly `max_slot_duration` minutes"""
+    daily_appointment_limit: Optional[int]
+    """A provider with this many appointments on a day is not offered on it"""
+    daily_limit_type: Optional[str]
+    """Visit type that the limit counts: its code or description, in any case, or `all`"""
+    fallback_to_default_hours: Optional[bool]
+    """Use the default hours for providers without hours"""
+    max_slot_duration: Optional[int]
+    """Longest range in minutes; required for `equal_slots`"""
+    facility_scoped_scheduling: Optional[bool]
+    """Only count appointments at the shift’s own facility"""
+    explain: Optional[bool]
+    """Also return why working time is not free"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class AvailabilityFetch(_AvailabilityFetchOptional):
+    """Providers and days whose schedule is read in the EMR"""
+
+    provider_ids: Union[str, List[str]]
+    """1 to 10 EMR IDs: one provider for up to 5 days, several for one day"""
+
+
+class _AvailabilityLiveFetchCompletedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AvailabilityLiveFetchCompletedEvent(_AvailabilityLiveFetchCompletedEventOptional):
+    """The live fetch finished, with the times at which the providers are free."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["availability.live_fetch_completed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class _AvailabilityLiveFetchFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class AvailabilityLiveFetchFailedEvent(_AvailabilityLiveFetchFailedEventOptional):
+    """The live fetch of availability failed."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["availability.live_fetch_failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
 
 
 class AvailableTime(TypedDict):
@@ -666,6 +1013,45 @@ class AvailableTime(TypedDict):
     """With `slots` only: how many visits are left"""
     max_visits: Optional[int]
     """With `slots` only: how many visits the rule allows"""
+
+
+class _BenefitPaginationOptional(TypedDict, total=False):
+    page: int
+    """Number of this page, starting at 1. Absent in a walk by `cursor`"""
+    current_page: int
+    """Same as page. Absent in a walk by `cursor`"""
+    total_count: int
+    """Number of records on all pages. Absent in a walk by `cursor`"""
+    total_pages: int
+    """Number of pages. Absent in a walk by `cursor`"""
+    next_cursor: Optional[str]
+    """In a walk by `cursor`: the value of `cursor` for the next page, or null if this is the last one"""
+
+
+class BenefitPagination(_BenefitPaginationOptional):
+    """Which page this is, and how many there are"""
+
+    page_size: int
+    """Maximum number of records on a page"""
+    total_records: int
+    """Same as total_count"""
+
+
+class Change(TypedDict):
+    """The last change of a record"""
+
+    kind: Literal["patients", "appointments", "orders", "claims"]
+    """Kind of the record. patients: A change of a patient. appointments: A change of an appointment. orders: A change of an order. claims: A change of a claim"""
+    id: str
+    """Chartwire’s ID of the record (UUID without hyphens)"""
+    emr_id: Optional[str]
+    """The EMR’s ID of the record; null while the EMR does not have it, and after the patient was erased"""
+    op: Literal["upsert", "delete"]
+    """What to do with your copy. upsert: The record was added or changed; `record` has its current state. delete: The record was deleted"""
+    changed_at: str
+    """When the record last changed"""
+    record: Optional[Union[Patient, Appointment, Order, Claim]]
+    """The current state of the record; null if it was deleted"""
 
 
 class _ClaimOptional(TypedDict, total=False):
@@ -774,6 +1160,66 @@ class ClaimBalances(TypedDict):
     """Share of the patient after adjudication (deductible, copayment, coinsurance), in dollars"""
     on_plan: Optional[str]
     """Whether the claim is on a payment plan, as the EMR gives it"""
+
+
+class _ClaimCreateOptional(TypedDict, total=False):
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class ClaimCreate(_ClaimCreateOptional):
+    """A claim to create for a visit"""
+
+    appointment_id: str
+    """Chartwire’s ID of the appointment, which must be in the EMR"""
+
+
+class _ClaimCreatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class ClaimCreatedEvent(_ClaimCreatedEventOptional):
+    """The claim is in the EMR, and in `GET /v1/claims`."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["claim.created"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class _ClaimFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class ClaimFailedEvent(_ClaimFailedEventOptional):
+    """The claim was not created."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["claim.failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
 
 
 class ClaimInsurance(TypedDict):
@@ -947,6 +1393,28 @@ class ClaimSubmissionHistory(TypedDict):
     """Details of automatic claim creation and batches, as the EMR returns them"""
 
 
+class _ClaimUpdatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class ClaimUpdatedEvent(_ClaimUpdatedEventOptional):
+    """Staff changed a claim in the EMR."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["claim.updated"]
+    """The type of the event"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
 class Code(TypedDict):
     """A code of the EMR and its name"""
 
@@ -993,6 +1461,77 @@ class ConnectionStep(_ConnectionStepOptional):
     """How the request ended. ok: The server responded as expected. refused: The server rejected the request. failed: There was no usable response"""
 
 
+class CreatedReferral(TypedDict):
+    """A referral that was created in the EMR"""
+
+    referral_id: str
+    """Chartwire’s ID of the referral"""
+    patient_mrn: str
+    """Medical Record Number of the patient"""
+    direction: Literal["incoming", "outgoing"]
+    """Whether the patient comes to the practice or leaves it. incoming: To a provider of the practice. outgoing: From a provider of the practice"""
+    priority: Literal["routine", "urgent", "stat"]
+    """Priority of the referral. routine: In the usual order. urgent: Before routine referrals. stat: At once"""
+    emr_referral_id: str
+    """The EMR’s ID of the referral"""
+    document_ids: List[str]
+    """EMR IDs of the documents, in the order of the request"""
+
+
+class CreatedReferringProvider(TypedDict):
+    """A referring provider that was created in the EMR"""
+
+    referring_provider_id: str
+    """Chartwire’s ID of the referring provider"""
+    first_name: str
+    """First name"""
+    last_name: str
+    """Last name"""
+    npi: str
+    """National Provider Identifier"""
+    ehr_id: str
+    """The EMR’s ID of the referring provider"""
+
+
+class DeliveryAttempt(TypedDict):
+    """An attempt to deliver an event"""
+
+    attempt: int
+    """Number of the attempt, as in the header webhook-attempt"""
+    at: str
+    """When it was made"""
+    status_code: Optional[int]
+    """HTTP status of the response; null without one"""
+    duration_ms: int
+    """Duration in milliseconds"""
+    problem: Optional[str]
+    """Why it failed; null after a success"""
+    response_start: Optional[str]
+    """The first 500 characters of the response, without control characters; null if it is empty or no text"""
+
+
+class _DocumentAddedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class DocumentAddedEvent(_DocumentAddedEventOptional):
+    """Staff added a document to a patient’s chart in the EMR."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["document.added"]
+    """The type of the event"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
 class _DocumentCreateOptional(TypedDict, total=False):
     emr_assigned_to_id: str
     """EMR ID of the staff member, from GET /v1/staff (ehr_id)"""
@@ -1004,6 +1543,8 @@ class _DocumentCreateOptional(TypedDict, total=False):
     """Whether the document is marked as high priority; default false"""
     template_name: str
     """Template used for the upload form"""
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
 class DocumentCreate(_DocumentCreateOptional):
@@ -1017,7 +1558,35 @@ class DocumentCreate(_DocumentCreateOptional):
     """PDF, JPEG or PNG file (detected by content), at most 5 MB"""
 
 
-class DocumentUploadFailedEvent(TypedDict):
+class DocumentStatus(TypedDict):
+    """An uploaded document, or one that is waiting to be uploaded"""
+
+    id: str
+    """Chartwire’s ID of the record (UUID without hyphens)"""
+    emr_document_id: Optional[str]
+    """The EMR’s ID of the document; null until it is uploaded"""
+    status: Literal["pending", "uploaded", "failed", "needs_review"]
+    """State of the document in Chartwire. pending: Waiting to be uploaded to the EMR. uploaded: In the patient’s chart. failed: Could not be uploaded; see failure_reason. needs_review: It is unknown whether it was saved: check in the EMR"""
+    failure_reason: Optional[str]
+    """Why the document was not uploaded, or could not be confirmed; null if it was"""
+    job_id: int
+    """ID of the job that performs the write"""
+    patient_mrn: Optional[str]
+    """MRN of the patient; null after the retention period"""
+    folder_name: Optional[str]
+    """Folder in the chart; null after the retention period"""
+    created_at: str
+    """When the record was created"""
+    finished_at: Optional[str]
+    """When the upload finished; null until then"""
+
+
+class _DocumentUploadFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class DocumentUploadFailedEvent(_DocumentUploadFailedEventOptional):
     """The document was not uploaded."""
 
     id: str
@@ -1032,7 +1601,12 @@ class DocumentUploadFailedEvent(TypedDict):
     """The content of the response or event"""
 
 
-class DocumentUploadedEvent(TypedDict):
+class _DocumentUploadedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class DocumentUploadedEvent(_DocumentUploadedEventOptional):
     """The document was uploaded to the patient’s chart."""
 
     id: str
@@ -1045,6 +1619,101 @@ class DocumentUploadedEvent(TypedDict):
     """The type of the event"""
     data: Dict[str, Any]
     """The content of the response or event"""
+
+
+class DryRun(TypedDict):
+    """What a write would do"""
+
+    success: Literal[True]
+    """Always true"""
+    dry_run: Literal[True]
+    """Always true"""
+    emr_checked: bool
+    """Whether the EMR could be asked about all of it within 10 seconds"""
+    would: List[WouldDo]
+    """What the write would do, in order"""
+
+
+class EligibilityBenefit(TypedDict):
+    """A line of an insurer’s answer to an eligibility check"""
+
+    line_number: int
+    """Position in the insurer’s answer, starting at 1"""
+    benefit_type: str
+    """Kind of benefit, as text"""
+    benefit_type_code: Optional[str]
+    """The EMR’s code of the kind"""
+    coverage_level: Optional[Literal["IND", "FAM"]]
+    """Whom the benefit covers. IND: One person. FAM: The family"""
+    service_type_codes: List[str]
+    """Codes of the services that the benefit applies to"""
+    insurance_type: Optional[str]
+    """Kind of insurance"""
+    time_period: Optional[str]
+    """Period that the value applies to"""
+    amount: Optional[float]
+    """Amount in dollars"""
+    percent: Optional[float]
+    """Share that the patient pays, in percent"""
+    network_indicator: Literal["in-network", "out-of-network", "unknown", "not-applicable"]
+    """Which providers the benefit applies to. in-network: Only with providers of the insurer’s network. out-of-network: Only with other providers. unknown: The insurer does not say. not-applicable: With any provider"""
+    messages: List[str]
+    """Remarks of the insurer"""
+    raw_segment: Optional[str]
+    """The line as the insurer sent it"""
+
+
+class EligibilityCheck(TypedDict):
+    """An eligibility check of an insurance as of the last sync"""
+
+    id: str
+    """Chartwire’s ID of the record (UUID without hyphens)"""
+    emr_id: str
+    """The EMR’s ID of the check"""
+    emr_patient_id: Optional[str]
+    """The EMR’s ID of the patient"""
+    patient_name: Optional[str]
+    """Name of the patient, last name first"""
+    patient_dob: Optional[str]
+    """Date of birth of the patient (YYYY-MM-DD)"""
+    emr_encounter_id: Optional[str]
+    """The EMR’s ID of the visit that the check was made for"""
+    provider_name: Optional[str]
+    """Name of the provider"""
+    payer_name: Optional[str]
+    """Name of the insurer"""
+    subscriber_name: Optional[str]
+    """Name of the subscriber"""
+    subscriber_member_id: Optional[str]
+    """Member ID of the subscriber"""
+    patient_relationship: Optional[Literal["self", "dependent"]]
+    """The patient’s relationship to the subscriber. self: The patient is the subscriber. dependent: Another person is the subscriber"""
+    plan_name: Optional[str]
+    """Name of the plan"""
+    coverage_status: Literal["active", "inactive", "error", "unknown"]
+    """Whether the patient was covered on the service date. active: The insurer confirmed the coverage. inactive: The insurer answered that there is no coverage. error: The insurer rejected or could not process the request. unknown: No answer yet, or one that does not say"""
+    status_message: Optional[str]
+    """The insurer’s or the EMR’s explanation of the status"""
+    service_date: str
+    """Date of service of the claim (YYYY-MM-DD)"""
+    response_at: Optional[str]
+    """When the insurer answered"""
+    plan_begin_date: Optional[str]
+    """First day of the coverage (YYYY-MM-DD)"""
+    plan_end_date: Optional[str]
+    """Last day of the plan (YYYY-MM-DD)"""
+    benefits_summary: EligibilitySummary
+    benefit_count: int
+    """Number of benefits, see `/v1/eligibility-checks/{id}/benefits`"""
+
+
+class EligibilitySummary(TypedDict):
+    """The most important amounts of the benefits: if possible for one person, in network, for the whole period"""
+
+    deductible: Optional[float]
+    """Deductible in dollars"""
+    out_of_pocket: Optional[float]
+    """Out-of-pocket maximum in dollars"""
 
 
 class _EmrOptional(TypedDict, total=False):
@@ -1090,6 +1759,10 @@ class EmrSignInWay(TypedDict):
 class _ErrorBodyOptional(TypedDict, total=False):
     field: str
     """The field that caused the error, if there is one"""
+    errors: List[FieldError]
+    """All invalid fields, if the request is not valid; the first is that of the message"""
+    claim_id: str
+    """With `claim_exists`: Chartwire’s ID of the claim that the appointment has"""
 
 
 class ErrorBody(_ErrorBodyOptional):
@@ -1103,6 +1776,10 @@ class ErrorBody(_ErrorBodyOptional):
     """Stable, machine-readable error code; new codes may be added"""
     request_id: str
     """ID of the request; include it when you ask for help"""
+    remedy: str
+    """What to do about it; its wording may change"""
+    doc_url: str
+    """The section about the code in the documentation of this installation"""
 
 
 class FailureReason(TypedDict):
@@ -1130,6 +1807,17 @@ class FieldChange(_FieldChangeOptional):
     """The value after the write; null if there is none"""
     property: str
     """The field’s name in the request"""
+
+
+class FieldError(TypedDict):
+    """An invalid field of a request"""
+
+    field: Optional[str]
+    """The field; null if the request as a whole is meant"""
+    code: str
+    """Stable, machine-readable error code of the field"""
+    message: str
+    """What is wrong with the field; its wording may change"""
 
 
 class InsuranceProvider(TypedDict):
@@ -1164,8 +1852,10 @@ class Job(TypedDict):
     """ID of the job"""
     type: str
     """The write that the job performs"""
-    status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
-    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    reference: Optional[str]
+    """The `reference` of the request; null if it had none"""
+    status: Literal["queued", "running", "succeeded", "partial", "failed", "cancelled", "needs_review"]
+    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. cancelled: Canceled before anything was sent to the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     attempts: int
     """How many times the job was started"""
     created_at: str
@@ -1198,8 +1888,10 @@ class JobSummary(TypedDict):
     """ID of the job"""
     type: str
     """The write that the job performs"""
-    status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
-    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    reference: Optional[str]
+    """The `reference` of the request; null if it had none"""
+    status: Literal["queued", "running", "succeeded", "partial", "failed", "cancelled", "needs_review"]
+    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. cancelled: Canceled before anything was sent to the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     waiting_for_relink: bool
     """Whether the job is queued until the account is re-linked"""
     access_token_reference_id: str
@@ -1242,10 +1934,12 @@ class LastSync(TypedDict):
 
     job_id: int
     """ID of the sync’s job"""
-    status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
-    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    status: Literal["queued", "running", "succeeded", "partial", "failed", "cancelled", "needs_review"]
+    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. cancelled: Canceled before anything was sent to the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     at: str
     """When the sync finished, or started if it is still running"""
+    emr_requests: int
+    """Requests that the sync has sent to the EMR so far"""
 
 
 class _LinkTokenCreateOptional(TypedDict, total=False):
@@ -1255,6 +1949,10 @@ class _LinkTokenCreateOptional(TypedDict, total=False):
     """URL of the EMR instance. Required for the first user of a new organization"""
     emr_app_id: Optional[str]
     """EMR app to sign in with, configured by an owner. By default the one whose hosts include the EMR’s. With it, `emr_name` of a new organization may be omitted"""
+    search_params: Optional[Dict[str, Any]]
+    """Search parameters that name the practice, where all practices of an EMR share one address. Those that the EMR app leaves open. Part of the identity of a new organization"""
+    practice_id: Optional[str]
+    """Practice from GET /link/directory, instead of `emr_name` and `emr_instance_domain`. With none of them, Link asks a new organization to find its practice, if the installation has a directory"""
     access_token: Optional[str]
     """Update mode: access token of the account to re-link"""
     callback_url: Optional[str]
@@ -1367,7 +2065,12 @@ class LoginRequiredErrorBody(TypedDict):
     """Always `login_required`"""
 
 
-class LoginRequiredEvent(TypedDict):
+class _LoginRequiredEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class LoginRequiredEvent(_LoginRequiredEventOptional):
     """The link to an EMR account has expired. Run Link in update mode; waiting jobs then resume."""
 
     id: str
@@ -1381,6 +2084,109 @@ class LoginRequiredEvent(TypedDict):
     access_token_reference_id: str
     """Stable reference to the linked account; not a secret"""
     data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class MissingDocument(TypedDict):
+    """A document that is not in the EMR"""
+
+    position: int
+    """Position in `documents` of the request, from 0"""
+    filename: str
+    """Name of the file"""
+
+
+class Note(TypedDict):
+    """A note on a visit in the EMR"""
+
+    note_id: str
+    """Chartwire’s ID of the note"""
+    appointment_id: str
+    """Chartwire’s ID of the appointment"""
+    patient_mrn: Optional[str]
+    """Medical Record Number of the patient"""
+    emr_note_id: str
+    """The EMR’s ID of the note"""
+    ehr_appointment_id: str
+    """The EMR’s ID of the appointment"""
+
+
+class _NoteCreateOptional(TypedDict, total=False):
+    icd_10_codes: Optional[List[str]]
+    """Diagnoses; only with a structured note"""
+    cpt_codes: Optional[List[str]]
+    """Procedures; only with a structured note"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class NoteCreate(_NoteCreateOptional):
+    """A note on a visit"""
+
+    appointment_id: str
+    """ID of the appointment, as POST /v1/appointments returned it (UUID without hyphens)"""
+    note: Union[str, NoteSections]
+    """The note: a text with line breaks (`\\n`), or, where the EMR has structured notes, an object with at least one section"""
+
+
+class _NoteFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class NoteFailedEvent(_NoteFailedEventOptional):
+    """The note was not added to the visit, or its outcome is unknown."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["note.failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class NoteSections(TypedDict, total=False):
+    """The sections of a structured note"""
+
+    subjective: Optional[str]
+    """What the patient reports"""
+    objective: Optional[str]
+    """What was found"""
+    assessment: Optional[str]
+    """What it means"""
+    plan: Optional[str]
+    """What is to be done"""
+
+
+class _NoteUploadedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class NoteUploadedEvent(_NoteUploadedEventOptional):
+    """The note was added to the visit."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["note.uploaded"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Note
     """The content of the response or event"""
 
 
@@ -1413,19 +2219,46 @@ class Order(TypedDict):
     """The results as the EMR returns them"""
 
 
-class Pagination(TypedDict):
+class _OrderResultedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class OrderResultedEvent(_OrderResultedEventOptional):
+    """An order has results, or other results than before."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["order.resulted"]
+    """The type of the event"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class _PaginationOptional(TypedDict, total=False):
+    page: int
+    """Number of this page, starting at 1. Absent in a walk by `cursor`"""
+    current_page: int
+    """Same as page. Absent in a walk by `cursor`"""
+    total_count: int
+    """Number of records on all pages. Absent in a walk by `cursor`"""
+    total_pages: int
+    """Number of pages. Absent in a walk by `cursor`"""
+    next_cursor: Optional[str]
+    """In a walk by `cursor`: the value of `cursor` for the next page, or null if this is the last one"""
+
+
+class Pagination(_PaginationOptional):
     """Which page this is, and how many there are"""
 
-    page: int
-    """Number of this page, starting at 1"""
-    current_page: int
-    """Same as page"""
     page_size: int
     """Maximum number of records on a page"""
-    total_count: int
-    """Number of records on all pages"""
-    total_pages: int
-    """Number of pages"""
 
 
 class _PatientOptional(TypedDict, total=False):
@@ -1480,6 +2313,62 @@ class Patient(_PatientOptional):
     """When the record was created"""
     updated_at: str
     """When the record last changed"""
+
+
+class _PatientByIdOptional(TypedDict, total=False):
+    chart_status: Literal["active", "inactive"]
+    """Whether the EMR uses the chart. active: The chart is in use. inactive: The chart is no longer in use"""
+    deceased: bool
+    """Whether the patient has died"""
+
+
+class PatientById(_PatientByIdOptional):
+    """A patient, with the reason if its creation failed"""
+
+    id: str
+    """Chartwire’s ID of the record (UUID without hyphens)"""
+    ehr_id: Optional[str]
+    """The EMR’s ID of the record"""
+    mrn: Optional[str]
+    """Medical Record Number of the patient"""
+    status: Literal["pending", "active", "failed", "pending_update"]
+    """State of the patient in Chartwire. pending: Waiting to be created in the EMR. active: Exists in the EMR. failed: Could not be created in the EMR. pending_update: Exists in the EMR, and an update is waiting"""
+    first_name: str
+    """First name"""
+    middle_name: Optional[str]
+    """Middle name"""
+    last_name: str
+    """Last name"""
+    dob: Optional[str]
+    """Date of birth (YYYY-MM-DD)"""
+    sex: Literal["male", "female", "unknown"]
+    """Sex of the patient. male: Male. female: Female. unknown: Unknown, or not recorded"""
+    phone: Optional[str]
+    """Phone number"""
+    cell_phone: Optional[str]
+    """Cell phone number"""
+    email: Optional[str]
+    """Email address"""
+    address_street: Optional[str]
+    """Street and number"""
+    address_line2: Optional[str]
+    """Apartment, suite or unit"""
+    address_city: Optional[str]
+    """City"""
+    address_state: Optional[str]
+    """State"""
+    address_zip: Optional[str]
+    """ZIP code"""
+    insurance_name: Optional[str]
+    """Name of the insurance company"""
+    insurance_subscriber_number: Optional[str]
+    """Subscriber’s number at the insurance company"""
+    created_at: str
+    """When the record was created"""
+    updated_at: str
+    """When the record last changed"""
+    failure_reason: Optional[str]
+    """Why the patient could not be created; null unless the status is `failed`"""
 
 
 class _PatientCreateOptional(TypedDict, total=False):
@@ -1567,6 +2456,8 @@ class _PatientCreateOptional(TypedDict, total=False):
     """Whether the patient pays without insurance. Default: true if no insurance is sent, otherwise false"""
     default_facility_id: Optional[str]
     """EMR ID of the patient’s usual location, from GET /v1/locations (ehr_id)"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
 class PatientCreate(_PatientCreateOptional):
@@ -1582,7 +2473,14 @@ class PatientCreate(_PatientCreateOptional):
     """Sex of the patient. male: Male. female: Female. unknown: Unknown, or not recorded"""
 
 
-class PatientCreatedEvent(TypedDict):
+class _PatientCreatedEventOptional(TypedDict, total=False):
+    job_id: str
+    """The job_id of the request, as a string"""
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientCreatedEvent(_PatientCreatedEventOptional):
     """The patient was created in the EMR."""
 
     id: str
@@ -1593,15 +2491,18 @@ class PatientCreatedEvent(TypedDict):
     """When the event occurred"""
     type: Literal["patient.created"]
     """The type of the event"""
-    job_id: str
-    """The job_id of the request, as a string"""
     access_token_reference_id: str
     """Stable reference to the linked account; not a secret"""
-    data: Dict[str, Any]
+    data: Union[Dict[str, Any], Dict[str, Any]]
     """The content of the response or event"""
 
 
-class PatientFailedEvent(TypedDict):
+class _PatientFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientFailedEvent(_PatientFailedEventOptional):
     """The patient was not created. For a duplicate, the event includes the MRN of the existing patient."""
 
     id: str
@@ -1632,7 +2533,9 @@ class _PatientFetchOptional(TypedDict, total=False):
     mrn: Optional[str]
     """Medical Record Number of the patient"""
     include: Optional[Union[str, List[str]]]
-    """What to return in addition: `insurances`"""
+    """What to return in addition: `insurances`, `tasks`"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
 class PatientFetch(_PatientFetchOptional):
@@ -1663,7 +2566,12 @@ class PatientInsurance(TypedDict):
     """What was changed in the EMR, field by field"""
 
 
-class PatientInsuranceAddedEvent(TypedDict):
+class _PatientInsuranceAddedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientInsuranceAddedEvent(_PatientInsuranceAddedEventOptional):
     """The insurance was added to the patient’s chart."""
 
     id: str
@@ -1701,6 +2609,8 @@ class _PatientInsuranceCreateOptional(TypedDict, total=False):
     """The subscriber, if it is not the patient"""
     priority: Optional[Literal["1", "2", "3"]]
     """Order in which the insurances are billed. Default: the EMR’s default. 1: Primary. 2: Secondary. 3: Tertiary"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
 class PatientInsuranceCreate(_PatientInsuranceCreateOptional):
@@ -1710,7 +2620,12 @@ class PatientInsuranceCreate(_PatientInsuranceCreateOptional):
     """Member or policy ID"""
 
 
-class PatientInsuranceFailedEvent(TypedDict):
+class _PatientInsuranceFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientInsuranceFailedEvent(_PatientInsuranceFailedEventOptional):
     """The insurance was not added or updated."""
 
     id: str
@@ -1729,11 +2644,48 @@ class PatientInsuranceFailedEvent(TypedDict):
     """The content of the response or event"""
 
 
+class PatientInsuranceRecord(TypedDict):
+    """An insurance of a patient as of the last sync"""
+
+    id: str
+    """Chartwire’s ID of the record (UUID without hyphens)"""
+    emr_insurance_id: str
+    """The EMR’s ID of the insurance"""
+    priority: int
+    """Order in which the insurances are billed, starting at 1"""
+    insurance_ehr_id: Optional[str]
+    """The EMR’s ID of the insurance company"""
+    insurance_name: str
+    """Name of the insurance company"""
+    insurance_subscriber_number: Optional[str]
+    """Member or policy ID"""
+    group_id: Optional[str]
+    """Group number"""
+    plan_begin_date: Optional[str]
+    """First day of the coverage (YYYY-MM-DD)"""
+    plan_end_date: Optional[str]
+    """Last day of the coverage (YYYY-MM-DD)"""
+    copayment: Optional[str]
+    """Copayment in dollars"""
+    relationship_to_subscriber: Optional[str]
+    """The patient’s relationship to the subscriber, as an insurers’ code"""
+    guarantor_id: Optional[str]
+    """The EMR’s ID of the subscriber, unless it is the patient"""
+    is_guarantor_patient: bool
+    """Whether the patient is the subscriber"""
+    status: Literal["active", "inactive"]
+    """Whether the insurance can be billed today. active: In force. inactive: Ended, or deactivated in the EMR"""
+
+
 class PatientInsuranceUpdate(TypedDict, total=False):
     """Changes to an insurance; null clears a field"""
 
     member_id: str
     """Member or policy ID"""
+    insurance_sequence: Literal["primary", "secondary", "tertiary"]
+    """New place in the order of billing. The insurance that has it now gets the place of this one, in the same write. primary: Billed first. secondary: Billed second. tertiary: Billed third"""
+    plan_end_date: Optional[str]
+    """Last day of the coverage; terminates the insurance (YYYY-MM-DD)"""
     group_id: Optional[str]
     """Group number"""
     insurance_provider_id: str
@@ -1750,9 +2702,16 @@ class PatientInsuranceUpdate(TypedDict, total=False):
     """The patient’s relationship to the subscriber, as a code (`01`) or a name (`self`), case-insensitive"""
     subscriber_demographics: Optional[SubscriberUpdate]
     """The subscriber, if it is not the patient"""
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
-class PatientInsuranceUpdatedEvent(TypedDict):
+class _PatientInsuranceUpdatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientInsuranceUpdatedEvent(_PatientInsuranceUpdatedEventOptional):
     """The insurance was updated in the patient’s chart."""
 
     id: str
@@ -1771,7 +2730,12 @@ class PatientInsuranceUpdatedEvent(TypedDict):
     """The content of the response or event"""
 
 
-class PatientLiveFetchCompletedEvent(TypedDict):
+class _PatientLiveFetchCompletedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientLiveFetchCompletedEvent(_PatientLiveFetchCompletedEventOptional):
     """The live fetch finished. If exactly one patient was found, its fields are also placed directly in data."""
 
     id: str
@@ -1790,7 +2754,12 @@ class PatientLiveFetchCompletedEvent(TypedDict):
     """The content of the response or event"""
 
 
-class PatientLiveFetchFailedEvent(TypedDict):
+class _PatientLiveFetchFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientLiveFetchFailedEvent(_PatientLiveFetchFailedEventOptional):
     """The live fetch failed."""
 
     id: str
@@ -1800,6 +2769,109 @@ class PatientLiveFetchFailedEvent(TypedDict):
     created: str
     """When the event occurred"""
     type: Literal["patient.live_fetch_failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class _PatientMergedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientMergedEvent(_PatientMergedEventOptional):
+    """Staff merged the patient’s chart into another one in the EMR."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["patient.merged"]
+    """The type of the event"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class PatientNote(TypedDict):
+    """A note in a patient’s chart in the EMR"""
+
+    patient_note_id: str
+    """Chartwire’s ID of the note"""
+    patient_mrn: str
+    """Medical Record Number of the patient"""
+    emr_patient_note_id: str
+    """The EMR’s ID of the note"""
+    subject: str
+    """Title of the note"""
+    location_id: str
+    """EMR ID of the location"""
+
+
+class _PatientNoteCreateOptional(TypedDict, total=False):
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class PatientNoteCreate(_PatientNoteCreateOptional):
+    """A note in a patient’s chart that belongs to no visit"""
+
+    note: str
+    """Text of the note"""
+    subject: str
+    """Title of the note"""
+    patient_mrn: str
+    """Medical Record Number of the patient"""
+    location_id: str
+    """The location's EMR ID, from GET /v1/locations (ehr_id)"""
+
+
+class _PatientNoteCreatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientNoteCreatedEvent(_PatientNoteCreatedEventOptional):
+    """The note was added to the patient’s chart."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["patient_note.created"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: PatientNote
+    """The content of the response or event"""
+
+
+class _PatientNoteFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientNoteFailedEvent(_PatientNoteFailedEventOptional):
+    """The note was not added to the patient’s chart, or its outcome is unknown."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["patient_note.failed"]
     """The type of the event"""
     job_id: str
     """The job_id of the request, as a string"""
@@ -1824,6 +2896,8 @@ class PatientSearch(TypedDict, total=False):
     """The EMR’s ID of the record"""
     phone: str
     """Home or cell phone, compared by its digits"""
+    cursor: str
+    """Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page`"""
     page: int
     """Number of the page, starting at 1"""
     page_size: int
@@ -1927,9 +3001,16 @@ class PatientUpdate(TypedDict, total=False):
     """EMR ID of the patient’s usual location, from GET /v1/locations (ehr_id)"""
     save_previous_address: Optional[bool]
     """Whether the EMR keeps the current address as history"""
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
-class PatientUpdateFailedEvent(TypedDict):
+class _PatientUpdateFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientUpdateFailedEvent(_PatientUpdateFailedEventOptional):
     """The patient was not updated and keeps the previous values."""
 
     id: str
@@ -1948,7 +3029,14 @@ class PatientUpdateFailedEvent(TypedDict):
     """The content of the response or event"""
 
 
-class PatientUpdatedEvent(TypedDict):
+class _PatientUpdatedEventOptional(TypedDict, total=False):
+    job_id: str
+    """The job_id of the request, as a string"""
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PatientUpdatedEvent(_PatientUpdatedEventOptional):
     """The patient was updated in the EMR."""
 
     id: str
@@ -1958,6 +3046,76 @@ class PatientUpdatedEvent(TypedDict):
     created: str
     """When the event occurred"""
     type: Literal["patient.updated"]
+    """The type of the event"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Union[Dict[str, Any], Dict[str, Any]]
+    """The content of the response or event"""
+
+
+class _PaymentCreateOptional(TypedDict, total=False):
+    notes: Optional[str]
+    """Notes about the payment"""
+    deposit_date: Optional[str]
+    """Day of the deposit. Default: today in the practice’s time zone (YYYY-MM-DD)"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class PaymentCreate(_PaymentCreateOptional):
+    """A payment of a patient"""
+
+    patient_mrn: str
+    """Medical Record Number of the patient"""
+    payment_method: str
+    """Name of the payment method as configured in the EMR, from GET /v1/settings, in any case"""
+    reference_number: str
+    """Number that identifies the payment, such as that of the check or the receipt. Never send a card number"""
+    location: str
+    """The location’s EMR ID, from GET /v1/locations (ehr_id)"""
+    amount: float
+    """Amount in dollars, more than 0 and at most 1,000,000.00, with at most two decimals"""
+
+
+class _PaymentFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PaymentFailedEvent(_PaymentFailedEventOptional):
+    """The payment was not posted."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["payment.failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class _PaymentPostedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class PaymentPostedEvent(_PaymentPostedEventOptional):
+    """The payment is in the patient’s ledger."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["payment.posted"]
     """The type of the event"""
     job_id: str
     """The job_id of the request, as a string"""
@@ -1996,6 +3154,36 @@ class PharmacyAddress(TypedDict):
     """State"""
     zip: Optional[str]
     """ZIP code"""
+
+
+class PhoneCallType(TypedDict):
+    """A kind of phone call that the practice distinguishes"""
+
+    id: str
+    """The EMR’s ID of the type"""
+    name: str
+    """The name"""
+
+
+class Practice(TypedDict):
+    """A practice of the directory"""
+
+    id: str
+    """ID for `practice_id` of POST /link/token/create (UUID without hyphens)"""
+    name: str
+    """Name of the practice"""
+    aliases: List[str]
+    """Other names"""
+    city: Optional[str]
+    """City"""
+    state: Optional[str]
+    """Two-letter code of the state"""
+    parent: Optional[str]
+    """Name of the organization that the practice belongs to"""
+    emr_name: str
+    """Name of the EMR product, as in GET /link/emrs"""
+    emr_app_id: Optional[str]
+    """Your EMR app whose hosts include the address of the practice. Without one, Link shows the practice as not available"""
 
 
 class Provider(TypedDict):
@@ -2084,6 +3272,158 @@ class RecurrenceUpdate(_RecurrenceUpdateOptional):
     """Number of units between two occurrences"""
 
 
+class Referral(TypedDict):
+    """A referral as of the last sync"""
+
+    id: str
+    """Chartwire’s ID of the record (UUID without hyphens)"""
+    ehr_id: str
+    """The EMR’s ID of the referral"""
+    patient_ehr_id: str
+    """The EMR’s ID of the patient"""
+    patient_mrn: str
+    """Medical Record Number of the patient"""
+    patient_first_name: Optional[str]
+    """First name of the patient"""
+    patient_last_name: Optional[str]
+    """Last name of the patient"""
+    patient_dob: Optional[str]
+    """Date of birth of the patient (YYYY-MM-DD)"""
+    from_provider_ehr_id: Optional[str]
+    """EMR ID of who refers the patient; null: nobody, or unknown"""
+    from_provider_name: Optional[str]
+    """Name of who refers the patient"""
+    to_provider_ehr_id: Optional[str]
+    """EMR ID of whom the patient is referred to; null: nobody, or unknown"""
+    to_provider_name: Optional[str]
+    """Name of whom the patient is referred to"""
+    priority: Optional[Literal["routine", "urgent", "stat"]]
+    """Priority; null if the EMR does not say. routine: In the usual order. urgent: Before routine referrals. stat: At once"""
+    urgency: Optional[str]
+    """Urgency in the EMR’s own words"""
+    reason: Optional[str]
+    """Reason for the referral"""
+    diagnosis_codes: List[str]
+    """ICD-10 codes"""
+    document_ids: List[str]
+    """EMR IDs of the referral’s documents"""
+    status: Optional[str]
+    """Status, as the EMR gives it"""
+    referral_date: str
+    """Day of the referral (YYYY-MM-DD)"""
+    last_activity_at: Optional[str]
+    """When the referral was last changed in the EMR"""
+    synced_at: str
+    """When a sync or a write last changed the referral"""
+
+
+class _ReferralCreateOptional(TypedDict, total=False):
+    diagnosis_codes: Optional[List[str]]
+    """ICD-10 codes"""
+    documents: Optional[List[ReferralDocument]]
+    """Documents of the referral; the whole body may have 25 MB"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class ReferralCreate(_ReferralCreateOptional):
+    """A referral with its documents"""
+
+    patient_mrn: str
+    """Medical Record Number of the patient"""
+    referring_from_provider_ehr_id: str
+    """EMR ID of who refers the patient: incoming, from GET /v1/referring-providers; outgoing, from GET /v1/providers; `"0"`: nobody"""
+    referring_to_provider_ehr_id: str
+    """EMR ID of whom the patient is referred to: incoming, from GET /v1/providers; outgoing, from GET /v1/referring-providers; `"0"`: nobody"""
+    direction: Literal["incoming", "outgoing"]
+    """Whether the patient comes to the practice or leaves it. incoming: To a provider of the practice. outgoing: From a provider of the practice"""
+    priority: Literal["routine", "urgent", "stat"]
+    """Priority of the referral. routine: In the usual order. urgent: Before routine referrals. stat: At once"""
+    reason: str
+    """Reason for the referral"""
+
+
+class _ReferralCreatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class ReferralCreatedEvent(_ReferralCreatedEventOptional):
+    """The referral is in the EMR with all its documents, and in `GET /v1/referrals`."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["referral.created"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: CreatedReferral
+    """The content of the response or event"""
+
+
+class _ReferralCreatedPartialEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class ReferralCreatedPartialEvent(_ReferralCreatedPartialEventOptional):
+    """The referral is in the EMR, but some of its documents are missing."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["referral.created_partial"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class ReferralDocument(TypedDict):
+    """A document of a referral"""
+
+    filename: str
+    """Name of the file"""
+    content_base64: str
+    """The file in base64: PDF, JPEG or PNG (detected by content), at most 5 MB"""
+
+
+class _ReferralFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class ReferralFailedEvent(_ReferralFailedEventOptional):
+    """The referral was not created, or the outcome is unknown."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["referral.failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
 class ReferringProvider(TypedDict):
     """A provider who refers patients to the practice"""
 
@@ -2119,6 +3459,84 @@ class ReferringProvider(TypedDict):
     """ZIP code"""
     status: Literal["active", "inactive"]
     """Whether the practice still uses it. active: In use. inactive: No longer in use"""
+
+
+class _ReferringProviderCreateOptional(TypedDict, total=False):
+    phone: Optional[str]
+    """Phone number (NNN-NNN-NNNN)"""
+    fax: Optional[str]
+    """Fax number (NNN-NNN-NNNN)"""
+    email: Optional[str]
+    """Email address"""
+    address: Optional[str]
+    """Street and number"""
+    city: Optional[str]
+    """City"""
+    state: Optional[str]
+    """State (two-letter US state abbreviation)"""
+    zip_code: Optional[str]
+    """ZIP code (NNNNN or NNNNN-NNNN)"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class ReferringProviderCreate(_ReferringProviderCreateOptional):
+    """A provider outside of the practice"""
+
+    first_name: str
+    """First name"""
+    last_name: str
+    """Last name"""
+    npi: str
+    """National Provider Identifier: 10 digits, the last of which is a check digit (10 digits)"""
+
+
+class _ReferringProviderCreatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class ReferringProviderCreatedEvent(_ReferringProviderCreatedEventOptional):
+    """The referring provider was created in the EMR."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["referring_provider.created"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: CreatedReferringProvider
+    """The content of the response or event"""
+
+
+class _ReferringProviderFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class ReferringProviderFailedEvent(_ReferringProviderFailedEventOptional):
+    """The referring provider was not created, or the outcome is unknown."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["referring_provider.failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
 
 
 class _SandboxPublicTokenCreateOptional(TypedDict, total=False):
@@ -2158,6 +3576,10 @@ class Settings(TypedDict):
     """Races of patients"""
     ethnicities: List[Code]
     """Ethnicities of patients"""
+    payment_methods: List[Code]
+    """Payment methods of the practice; POST /v1/payments takes their names"""
+    phone_call_types: List[PhoneCallType]
+    """Types of phone calls"""
     required_patient_fields: List[str]
     """Fields that POST /v1/patients requires for this EMR"""
 
@@ -2236,6 +3658,8 @@ class _StoredEventOptional(TypedDict, total=False):
     """The job_id of the request, as a string"""
     access_token_reference_id: str
     """Stable reference to the linked account; not a secret"""
+    reference: str
+    """The `reference` of the request, if it had one"""
 
 
 class StoredEvent(_StoredEventOptional):
@@ -2307,7 +3731,12 @@ class SubscriberUpdate(TypedDict, total=False):
     """Phone number"""
 
 
-class SyncCompletedEvent(TypedDict):
+class _SyncCompletedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class SyncCompletedEvent(_SyncCompletedEventOptional):
     """A sync started with POST /v1/sync finished. The event includes the number of records of each kind."""
 
     id: str
@@ -2326,7 +3755,12 @@ class SyncCompletedEvent(TypedDict):
     """The content of the response or event"""
 
 
-class SyncFailedEvent(TypedDict):
+class _SyncFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class SyncFailedEvent(_SyncFailedEventOptional):
     """A sync started with POST /v1/sync failed."""
 
     id: str
@@ -2350,6 +3784,164 @@ class SyncState(TypedDict):
 
     state: Literal["pending"]
     """Always `pending`: the first sync is still running"""
+
+
+class Task(TypedDict):
+    """A task in the EMR"""
+
+    task_id: str
+    """Chartwire’s ID of the task"""
+    emr_task_id: str
+    """The EMR’s ID of the task"""
+    subject: Optional[str]
+    """Short title"""
+    description: str
+    """What has to be done"""
+    assignee_user_id: Optional[str]
+    """EMR ID of the staff member who is responsible"""
+
+
+class _TaskCreateOptional(TypedDict, total=False):
+    subject: Optional[str]
+    """Short title. Some EMRs require it"""
+    assignee_user_id: Optional[str]
+    """EMR ID of the staff member, from GET /v1/staff (ehr_id). Some EMRs require it"""
+    phone_call_type_id: Optional[str]
+    """ID of a type of phone call, from GET /v1/settings. Some EMRs require it"""
+    notify_list: Optional[List[str]]
+    """EMR IDs of staff members who are notified of the task, from GET /v1/staff (ehr_id)"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class TaskCreate(_TaskCreateOptional):
+    """A task for the staff of the practice, about a patient"""
+
+    description: str
+    """What has to be done"""
+    patient_mrn: str
+    """Medical Record Number of the patient"""
+
+
+class _TaskCreatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TaskCreatedEvent(_TaskCreatedEventOptional):
+    """The task was created in the EMR."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["task.created"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Task
+    """The content of the response or event"""
+
+
+class _TaskFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TaskFailedEvent(_TaskFailedEventOptional):
+    """The task was not created, or its outcome is unknown."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["task.failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
+
+
+class TaskNote(TypedDict):
+    """A note on a task in the EMR"""
+
+    task_note_id: str
+    """Chartwire’s ID of the note"""
+    emr_task_id: str
+    """The EMR’s ID of the task"""
+    note: str
+    """Text of the note"""
+
+
+class _TaskNoteCreateOptional(TypedDict, total=False):
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class TaskNoteCreate(_TaskNoteCreateOptional):
+    """A note to add to a task"""
+
+    emr_task_id: str
+    """EMR ID of the task (emr_task_id of its event)"""
+    note: str
+    """Text of the note"""
+
+
+class _TaskNoteCreatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TaskNoteCreatedEvent(_TaskNoteCreatedEventOptional):
+    """The note was added to the task."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["task_note.created"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: TaskNote
+    """The content of the response or event"""
+
+
+class _TaskNoteFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TaskNoteFailedEvent(_TaskNoteFailedEventOptional):
+    """The note was not added to the task."""
+
+    id: str
+    """ID of the event, the same for every delivery attempt"""
+    object: Literal["event"]
+    """Always `event`"""
+    created: str
+    """When the event occurred"""
+    type: Literal["task_note.failed"]
+    """The type of the event"""
+    job_id: str
+    """The job_id of the request, as a string"""
+    access_token_reference_id: str
+    """Stable reference to the linked account; not a secret"""
+    data: Dict[str, Any]
+    """The content of the response or event"""
 
 
 class _TelephoneEncounterOptional(TypedDict, total=False):
@@ -2390,6 +3982,8 @@ class TelephoneEncounterAction(TypedDict):
 class _TelephoneEncounterActionCreateOptional(TypedDict, total=False):
     is_high_priority: Optional[Union[Literal["true", "false"], bool]]
     """Whether the action is marked as high priority"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
 class TelephoneEncounterActionCreate(_TelephoneEncounterActionCreateOptional):
@@ -2401,7 +3995,12 @@ class TelephoneEncounterActionCreate(_TelephoneEncounterActionCreateOptional):
     """What was done"""
 
 
-class TelephoneEncounterActionCreatedEvent(TypedDict):
+class _TelephoneEncounterActionCreatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TelephoneEncounterActionCreatedEvent(_TelephoneEncounterActionCreatedEventOptional):
     """The action was added to the telephone encounter’s action log."""
 
     id: str
@@ -2420,7 +4019,12 @@ class TelephoneEncounterActionCreatedEvent(TypedDict):
     """The content of the response or event"""
 
 
-class TelephoneEncounterActionFailedEvent(TypedDict):
+class _TelephoneEncounterActionFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TelephoneEncounterActionFailedEvent(_TelephoneEncounterActionFailedEventOptional):
     """The action was not added to the telephone encounter."""
 
     id: str
@@ -2454,6 +4058,8 @@ class _TelephoneEncounterCreateOptional(TypedDict, total=False):
     """Whether the encounter is marked as high priority"""
     template_name: Optional[str]
     """Template used for the document upload form"""
+    reference: Optional[str]
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
 class TelephoneEncounterCreate(_TelephoneEncounterCreateOptional):
@@ -2469,7 +4075,12 @@ class TelephoneEncounterCreate(_TelephoneEncounterCreateOptional):
     """EMR ID of the staff member, from GET /v1/staff (ehr_id)"""
 
 
-class TelephoneEncounterCreatedEvent(TypedDict):
+class _TelephoneEncounterCreatedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TelephoneEncounterCreatedEvent(_TelephoneEncounterCreatedEventOptional):
     """The telephone encounter was created in the EMR, including the refill if one was requested."""
 
     id: str
@@ -2488,7 +4099,12 @@ class TelephoneEncounterCreatedEvent(TypedDict):
     """The content of the response or event"""
 
 
-class TelephoneEncounterCreatedPartialEvent(TypedDict):
+class _TelephoneEncounterCreatedPartialEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TelephoneEncounterCreatedPartialEvent(_TelephoneEncounterCreatedPartialEventOptional):
     """The telephone encounter was created in the EMR, but the refill could not be added."""
 
     id: str
@@ -2507,7 +4123,12 @@ class TelephoneEncounterCreatedPartialEvent(TypedDict):
     """The content of the response or event"""
 
 
-class TelephoneEncounterFailedEvent(TypedDict):
+class _TelephoneEncounterFailedEventOptional(TypedDict, total=False):
+    reference: str
+    """The `reference` of the request, if it had one"""
+
+
+class TelephoneEncounterFailedEvent(_TelephoneEncounterFailedEventOptional):
     """The telephone encounter was not created, or its outcome is unknown."""
 
     id: str
@@ -2577,6 +4198,25 @@ class VisitTypeRuleUpdate(_VisitTypeRuleUpdateOptional):
     """Code or description of a visit type, in any case"""
 
 
+class WebhookDelivery(TypedDict):
+    """The delivery of an event to a webhook endpoint"""
+
+    id: str
+    """ID of the delivery"""
+    event_id: str
+    """ID of the event"""
+    event_type: str
+    """The type of the event"""
+    status: Literal["success", "failed", "pending"]
+    """State of the delivery. success: The receiver responded with a 2xx status. failed: Not delivered, and no further attempts follow. pending: Waits for its next attempt, or until the endpoint is resumed"""
+    created_at: str
+    """When the event occurred"""
+    next_attempt_at: Optional[str]
+    """When the next attempt is due"""
+    attempts: List[DeliveryAttempt]
+    """The last 20 attempts, newest first"""
+
+
 class WebhookEndpoint(TypedDict):
     """A URL that receives events"""
 
@@ -2588,11 +4228,21 @@ class WebhookEndpoint(TypedDict):
     """Whether the endpoint receives events. enabled: Receives events. disabled: Receives no events, because deliveries failed for too long or an operator disabled it"""
     event_types: Optional[List[str]]
     """Types of events that the endpoint receives; null for all"""
+    org_ids: Optional[List[str]]
+    """Organizations whose events the endpoint receives; null for all"""
+    sync_events: bool
+    """Whether it receives events about changes that staff made in the EMR"""
+    paused: bool
+    """Whether deliveries wait until the endpoint is resumed"""
 
 
 class _WebhookEndpointCreateOptional(TypedDict, total=False):
     event_types: Optional[List[EventType]]
     """Types of events to send to the endpoint. Default: all types"""
+    org_ids: Optional[List[str]]
+    """Organizations whose events to send to the endpoint, also future ones. Default: all"""
+    sync_events: Optional[bool]
+    """Also send events about changes that staff made in the EMR, as far as event_types includes them. Default: false"""
 
 
 class WebhookEndpointCreate(_WebhookEndpointCreateOptional):
@@ -2619,11 +4269,74 @@ class WebhookEndpointSecret(TypedDict):
     """Same as webhook_secret"""
 
 
+class WebhookEndpointUpdate(TypedDict, total=False):
+    """What to change of a webhook endpoint"""
+
+    webhook_url: str
+    """HTTPS URL that receives the events"""
+    event_types: Optional[List[EventType]]
+    """Types of events to send to the endpoint. Default: all types"""
+    org_ids: Optional[List[str]]
+    """Organizations whose events to send to the endpoint, also future ones. Default: all"""
+    sync_events: Optional[bool]
+    """Also send events about changes that staff made in the EMR, as far as event_types includes them. Default: false"""
+    paused: bool
+    """While true, nothing is sent to the endpoint. Its deliveries wait, up to 76 hours, and are sent when it is false again"""
+
+
+class WebhookTest(TypedDict):
+    """The result of a test event"""
+
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    webhook_id: str
+    """ID of the webhook endpoint"""
+    delivered: bool
+    """Whether the receiver responded with a 2xx status"""
+    status_code: Optional[int]
+    """HTTP status of the response; null without one"""
+    duration_ms: int
+    """Duration in milliseconds"""
+    problem: Optional[str]
+    """Why it failed; null after a success"""
+    response_start: Optional[str]
+    """The first 500 characters of the response, without control characters; null if it is empty or no text"""
+
+
+class _WouldDoOptional(TypedDict, total=False):
+    field: str
+    """The field’s name in the request"""
+    before: Optional[str]
+    """The value in the EMR; null if there is none"""
+    after: Optional[str]
+    """The value that would be saved"""
+
+
+class WouldDo(_WouldDoOptional):
+    """A part of what a write would do"""
+
+    action: Literal["create", "update", "read", "fail"]
+    """What would happen. create: A record would be added. update: A record would be changed; with `field`, this field of it. read: Records would be read, as by a live fetch. fail: The job would fail here, for the `reasons`"""
+    resource: str
+    """The kind of record"""
+    reasons: List[FailureReason]
+    """Why the job would fail; empty otherwise"""
+
+
 class LinkEmrsListResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     emrs: List[Emr]
     """The supported EMRs"""
+
+
+class LinkDirectorySearchResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    practices: List[Practice]
+    """The practices, best match first"""
 
 
 class AccountConnectionReportResponse(TypedDict):
@@ -2669,7 +4382,12 @@ class SandboxPublicTokenCreateResponse(TypedDict):
     """Single-use token to exchange for the access token, valid for 30 minutes"""
 
 
-class TelephoneEncountersCreateResponse(TypedDict):
+class _TelephoneEncountersCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class TelephoneEncountersCreateResponse(_TelephoneEncountersCreateResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
@@ -2680,7 +4398,12 @@ class TelephoneEncountersCreateResponse(TypedDict):
     """ID of the job that performs the write"""
 
 
-class TelephoneEncountersActionsCreateResponse(TypedDict):
+class _TelephoneEncountersActionsCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class TelephoneEncountersActionsCreateResponse(_TelephoneEncountersActionsCreateResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
@@ -2691,7 +4414,12 @@ class TelephoneEncountersActionsCreateResponse(TypedDict):
     """ID of the job that performs the write"""
 
 
-class AppointmentsCreateResponse(TypedDict):
+class _AppointmentsCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class AppointmentsCreateResponse(_AppointmentsCreateResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
@@ -2704,10 +4432,58 @@ class AppointmentsCreateResponse(TypedDict):
     """The same IDs as above"""
 
 
+class _AppointmentsListResponseOptional(TypedDict, total=False):
+    sync: SyncState
+
+
+class AppointmentsListResponse(_AppointmentsListResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    appointments: List[Appointment]
+    """The appointments"""
+    pagination: Pagination
+
+
 class AppointmentsGetResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
     appointment: Appointment
+
+
+class _AppointmentsUpdateResponseOptional(TypedDict, total=False):
+    job_id: int
+    """Present if a job was queued"""
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class AppointmentsUpdateResponse(_AppointmentsUpdateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    appointment_id: str
+    """Chartwire’s ID of the appointment"""
+
+
+class AppointmentsGetByEhrIdResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    appointment: Appointment
+
+
+class _AppointmentsFetchResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class AppointmentsFetchResponse(_AppointmentsFetchResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    job_id: int
+    """ID of the job that performs the write"""
 
 
 class _AvailabilityListResponseOptional(TypedDict, total=False):
@@ -2722,13 +4498,150 @@ class AvailabilityListResponse(_AvailabilityListResponseOptional):
     """Time zone of the EMR instance (IANA name)"""
 
 
-class DocumentsCreateResponse(TypedDict):
+class _AvailabilityFetchResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class AvailabilityFetchResponse(_AvailabilityFetchResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
+class _DocumentsCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class DocumentsCreateResponse(_DocumentsCreateResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
     """Human-readable message; its wording may change"""
     document_id: str
     """Chartwire’s ID of the document"""
+
+
+class DocumentsGetResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    document: DocumentStatus
+
+
+class _PaymentsCreateResponseOptional(TypedDict, total=False):
+    warning: str
+    """Present if an earlier payment of the patient, other than a failed one, has the same reference_number"""
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class PaymentsCreateResponse(_PaymentsCreateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    payment_id: str
+    """Chartwire’s ID of the payment"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
+class _TasksCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class TasksCreateResponse(_TasksCreateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    task_id: str
+    """Chartwire’s ID of the task"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
+class _TasksNotesCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class TasksNotesCreateResponse(_TasksNotesCreateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    task_note_id: str
+    """Chartwire’s ID of the note"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
+class _NotesCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class NotesCreateResponse(_NotesCreateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    note_id: str
+    """Chartwire’s ID of the note"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
+class _PatientNotesCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class PatientNotesCreateResponse(_PatientNotesCreateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    patient_note_id: str
+    """Chartwire’s ID of the note"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
+class _ClaimsCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class ClaimsCreateResponse(_ClaimsCreateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    claim_id: str
+    """Chartwire’s ID of the claim, as in GET /v1/claims"""
+    appointment_id: str
+    """Chartwire’s ID of the appointment"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
+class _ClaimsListResponseOptional(TypedDict, total=False):
+    sync: SyncState
+
+
+class ClaimsListResponse(_ClaimsListResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    claims: List[Claim]
+    """The claims"""
+    pagination: Pagination
 
 
 class _ProvidersListResponseOptional(TypedDict, total=False):
@@ -2848,6 +4761,22 @@ class ReferringProvidersListResponse(_ReferringProvidersListResponseOptional):
     pagination: Pagination
 
 
+class _ReferringProvidersCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class ReferringProvidersCreateResponse(_ReferringProvidersCreateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    referring_provider_id: str
+    """Chartwire’s ID of the referring provider"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
 class _PatientsListResponseOptional(TypedDict, total=False):
     sync: SyncState
 
@@ -2860,7 +4789,12 @@ class PatientsListResponse(_PatientsListResponseOptional):
     pagination: Pagination
 
 
-class PatientsCreateResponse(TypedDict):
+class _PatientsCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class PatientsCreateResponse(_PatientsCreateResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
@@ -2885,9 +4819,17 @@ class PatientsSearchResponse(_PatientsSearchResponseOptional):
     pagination: Pagination
 
 
+class PatientsGetResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    patient: PatientById
+
+
 class _PatientsUpdateResponseOptional(TypedDict, total=False):
     job_id: int
     """Present if a job was queued"""
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
 
 class PatientsUpdateResponse(_PatientsUpdateResponseOptional):
@@ -2897,7 +4839,12 @@ class PatientsUpdateResponse(_PatientsUpdateResponseOptional):
     """Human-readable message; its wording may change"""
 
 
-class PatientsFetchResponse(TypedDict):
+class _PatientsFetchResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class PatientsFetchResponse(_PatientsFetchResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
@@ -2906,7 +4853,23 @@ class PatientsFetchResponse(TypedDict):
     """ID of the job that performs the write"""
 
 
-class PatientsInsurancesCreateResponse(TypedDict):
+class _PatientsInsurancesListResponseOptional(TypedDict, total=False):
+    sync: SyncState
+
+
+class PatientsInsurancesListResponse(_PatientsInsurancesListResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    insurances: List[PatientInsuranceRecord]
+    """The insurances"""
+
+
+class _PatientsInsurancesCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class PatientsInsurancesCreateResponse(_PatientsInsurancesCreateResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
@@ -2917,7 +4880,12 @@ class PatientsInsurancesCreateResponse(TypedDict):
     """ID of the job that performs the write"""
 
 
-class PatientsInsurancesUpdateResponse(TypedDict):
+class _PatientsInsurancesUpdateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class PatientsInsurancesUpdateResponse(_PatientsInsurancesUpdateResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
     message: str
@@ -2939,16 +4907,52 @@ class OrdersListResponse(_OrdersListResponseOptional):
     """The orders"""
 
 
-class _ClaimsListResponseOptional(TypedDict, total=False):
+class _ReferralsListResponseOptional(TypedDict, total=False):
     sync: SyncState
 
 
-class ClaimsListResponse(_ClaimsListResponseOptional):
+class ReferralsListResponse(_ReferralsListResponseOptional):
     success: Literal[True]
     """Always true; an error response has false"""
-    claims: List[Claim]
-    """The claims"""
+    referrals: List[Referral]
+    """The referrals"""
     pagination: Pagination
+
+
+class _ReferralsCreateResponseOptional(TypedDict, total=False):
+    reference: str
+    """Your own reference for the request, returned with its job and its event; not necessarily unique"""
+
+
+class ReferralsCreateResponse(_ReferralsCreateResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    referral_id: str
+    """Chartwire’s ID of the referral"""
+    job_id: int
+    """ID of the job that performs the write"""
+
+
+class _EligibilityChecksListResponseOptional(TypedDict, total=False):
+    sync: SyncState
+
+
+class EligibilityChecksListResponse(_EligibilityChecksListResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    eligibility_checks: List[EligibilityCheck]
+    """The eligibility checks"""
+    pagination: Pagination
+
+
+class EligibilityChecksBenefitsListResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    benefits: List[EligibilityBenefit]
+    """The benefits"""
+    pagination: BenefitPagination
 
 
 class _SettingsGetResponseOptional(TypedDict, total=False):
@@ -2971,6 +4975,21 @@ class SyncCreateResponse(TypedDict):
     """ID of the job that performs the write"""
 
 
+class _ChangesListResponseOptional(TypedDict, total=False):
+    sync: SyncState
+
+
+class ChangesListResponse(_ChangesListResponseOptional):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    changes: List[Change]
+    """The changes, oldest first"""
+    next_cursor: str
+    """The value of `cursor` for what follows; valid for 30 days"""
+    has_more: bool
+    """Whether more changes can be read now"""
+
+
 class JobsListResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
@@ -2987,8 +5006,10 @@ class JobsGetResponse(TypedDict):
     """ID of the job"""
     type: str
     """The write that the job performs"""
-    status: Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]
-    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
+    reference: Optional[str]
+    """The `reference` of the request; null if it had none"""
+    status: Literal["queued", "running", "succeeded", "partial", "failed", "cancelled", "needs_review"]
+    """State of the job. queued: Waiting to run, or to be retried. running: Being performed. succeeded: Everything is saved in the EMR. partial: Saved in the EMR except for a part that the event names. failed: Nothing is saved in the EMR. cancelled: Canceled before anything was sent to the EMR. needs_review: It is unknown whether it was saved: check in the EMR"""
     attempts: int
     """How many times the job was started"""
     created_at: str
@@ -3011,6 +5032,15 @@ class JobsRunAgainResponse(TypedDict):
     """Always true; an error response has false"""
     job_id: int
     """The new job"""
+
+
+class JobsCancelResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    job_id: int
+    """ID of the job that performs the write"""
+    status: Literal["cancelled"]
+    """The state of the job: always `cancelled`"""
 
 
 class RequestsListResponse(TypedDict):
@@ -3052,6 +5082,16 @@ class WebhookListResponse(TypedDict):
     """The secret of the oldest enabled endpoint"""
 
 
+class WebhookUpdateResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    message: str
+    """Human-readable message; its wording may change"""
+    webhook_id: str
+    """ID of the webhook endpoint"""
+    webhook: WebhookEndpoint
+
+
 class WebhookDeleteResponse(TypedDict):
     success: Literal[True]
     """Always true; an error response has false"""
@@ -3059,6 +5099,14 @@ class WebhookDeleteResponse(TypedDict):
     """Human-readable message; its wording may change"""
     webhook_id: str
     """ID of the webhook endpoint"""
+
+
+class WebhookDeliveriesListResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    deliveries: List[WebhookDelivery]
+    """The deliveries, newest first"""
+    pagination: Pagination
 
 
 class WebhookRotateOldestSecretResponse(TypedDict):
@@ -3091,14 +5139,15 @@ class WebhookRotateSecretResponse(TypedDict):
     """Same as webhook_secret"""
 
 
-EventType = Literal["telephone_encounter.created", "telephone_encounter.created_partial", "telephone_encounter.failed", "telephone_encounter_action.created", "telephone_encounter_action.failed", "patient.created", "patient.failed", "patient.updated", "patient.update_failed", "patient.insurance.added", "patient.insurance.updated", "patient.insurance.failed", "patient.live_fetch_completed", "patient.live_fetch_failed", "appointment.created", "appointment.failed", "document.uploaded", "document.upload_failed", "sync.completed", "sync.failed", "login_required"]
+EventType = Literal["telephone_encounter.created", "telephone_encounter.created_partial", "telephone_encounter.failed", "telephone_encounter_action.created", "telephone_encounter_action.failed", "patient.created", "patient.failed", "patient.updated", "patient.update_failed", "patient.merged", "patient.live_fetch_completed", "patient.live_fetch_failed", "patient.insurance.added", "patient.insurance.updated", "patient.insurance.failed", "appointment.created", "appointment.status_updated", "appointment.failed", "appointment.updated", "appointment.cancelled", "appointment.update_failed", "appointment.live_fetch_completed", "appointment.live_fetch_failed", "availability.live_fetch_completed", "availability.live_fetch_failed", "document.uploaded", "document.upload_failed", "document.added", "task.created", "task.failed", "task_note.created", "task_note.failed", "note.uploaded", "note.failed", "patient_note.created", "patient_note.failed", "payment.posted", "payment.failed", "claim.created", "claim.failed", "claim.updated", "order.resulted", "referral.created", "referral.created_partial", "referral.failed", "referring_provider.created", "referring_provider.failed", "sync.completed", "sync.failed", "login_required"]
+LiveAppointment = Dict[str, Any]
 LivePatient = Dict[str, Any]
-WebhookEvent = Union[TelephoneEncounterCreatedEvent, TelephoneEncounterCreatedPartialEvent, TelephoneEncounterFailedEvent, TelephoneEncounterActionCreatedEvent, TelephoneEncounterActionFailedEvent, PatientCreatedEvent, PatientFailedEvent, PatientUpdatedEvent, PatientUpdateFailedEvent, PatientInsuranceAddedEvent, PatientInsuranceUpdatedEvent, PatientInsuranceFailedEvent, PatientLiveFetchCompletedEvent, PatientLiveFetchFailedEvent, AppointmentCreatedEvent, AppointmentFailedEvent, DocumentUploadedEvent, DocumentUploadFailedEvent, SyncCompletedEvent, SyncFailedEvent, LoginRequiredEvent]
+WebhookEvent = Union[TelephoneEncounterCreatedEvent, TelephoneEncounterCreatedPartialEvent, TelephoneEncounterFailedEvent, TelephoneEncounterActionCreatedEvent, TelephoneEncounterActionFailedEvent, PatientCreatedEvent, PatientFailedEvent, PatientUpdatedEvent, PatientUpdateFailedEvent, PatientMergedEvent, PatientLiveFetchCompletedEvent, PatientLiveFetchFailedEvent, PatientInsuranceAddedEvent, PatientInsuranceUpdatedEvent, PatientInsuranceFailedEvent, AppointmentCreatedEvent, AppointmentStatusUpdatedEvent, AppointmentFailedEvent, AppointmentUpdatedEvent, AppointmentCancelledEvent, AppointmentUpdateFailedEvent, AppointmentLiveFetchCompletedEvent, AppointmentLiveFetchFailedEvent, AvailabilityLiveFetchCompletedEvent, AvailabilityLiveFetchFailedEvent, DocumentUploadedEvent, DocumentUploadFailedEvent, DocumentAddedEvent, TaskCreatedEvent, TaskFailedEvent, TaskNoteCreatedEvent, TaskNoteFailedEvent, NoteUploadedEvent, NoteFailedEvent, PatientNoteCreatedEvent, PatientNoteFailedEvent, PaymentPostedEvent, PaymentFailedEvent, ClaimCreatedEvent, ClaimFailedEvent, ClaimUpdatedEvent, OrderResultedEvent, ReferralCreatedEvent, ReferralCreatedPartialEvent, ReferralFailedEvent, ReferringProviderCreatedEvent, ReferringProviderFailedEvent, SyncCompletedEvent, SyncFailedEvent, LoginRequiredEvent]
 
 
 class LinkTokenResource(_Resource):
     def create(self, body: LinkTokenCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> Token:
-        """Create a link token. Opens Link for a new account or, with `access_token`, to re-link an existing one. `emr_name` and `emr_instance_domain` are required for the first user of an organization. The token can be used once, within 30 minutes."""
+        """Create a link token. Opens Link for a new account or, with `access_token`, to re-link an existing one. `emr_name` and `emr_instance_domain` are required for the first user of an organization, or `practice_id` from the directory. With none of these and a directory, Link asks the person to find the practice. The token can be used once, within 30 minutes."""
         return cast(Any, self._transport.request("POST", "/link/token/create", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
     def exchange(self, *, public_token: str, timeout: Optional[float] = None) -> Token:
@@ -3112,6 +5161,12 @@ class LinkEmrsResource(_Resource):
         return Page(self._transport, "/link/emrs", {}, "emrs")
 
 
+class LinkDirectoryResource(_Resource):
+    def search(self, *, query: str, state: Optional[str] = None, timeout: Optional[float] = None) -> LinkDirectorySearchResponse:
+        """Find a practice. Searches the directory of practices that the operator imported. Returns up to 20 practices, best match first: the whole name, the start of the name, words of the name, another name, then parent and city."""
+        return cast(Any, self._transport.request("GET", "/link/directory", query={"query": query, "state": state}, timeout=timeout))
+
+
 class SandboxPublicTokenResource(_Resource):
     def create(self, body: SandboxPublicTokenCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> SandboxPublicTokenCreateResponse:
         """Create a public token without a browser. Signs in to the EMR with the given credentials and returns the public token that Link would return. Requires an unused `link_token`."""
@@ -3119,9 +5174,15 @@ class SandboxPublicTokenResource(_Resource):
 
 
 class TelephoneEncountersActionsResource(_Resource):
-    def create(self, body: TelephoneEncounterActionCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TelephoneEncountersActionsCreateResponse:
+    @overload
+    def create(self, body: TelephoneEncounterActionCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TelephoneEncountersActionsCreateResponse: ...
+
+    @overload
+    def create(self, body: TelephoneEncounterActionCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: TelephoneEncounterActionCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Add an action to a telephone encounter. Appends the text to the encounter’s action log, signed with the name of the linked EMR user, the date, the time and the time zone."""
-        return cast(Any, self._transport.request("POST", "/v1/telephone-encounters/actions", body=body, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("POST", "/v1/telephone-encounters/actions", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def create_and_wait(self, body: TelephoneEncounterActionCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> TelephoneEncounterActionCreatedEvent:
         """Add an action to a telephone encounter, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3130,10 +5191,38 @@ class TelephoneEncountersActionsResource(_Resource):
         return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
 
 
+class TasksNotesResource(_Resource):
+    @overload
+    def create(self, body: TaskNoteCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TasksNotesCreateResponse: ...
+
+    @overload
+    def create(self, body: TaskNoteCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: TaskNoteCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Add a note to a task. Adds the text to the notes of a task, whoever created the task."""
+        return cast(Any, self._transport.request("POST", "/v1/tasks/notes", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def create_and_wait(self, body: TaskNoteCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> TaskNoteCreatedEvent:
+        """Add a note to a task, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
+
 class PatientsInsurancesResource(_Resource):
-    def create(self, patient_mrn: str, body: PatientInsuranceCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsInsurancesCreateResponse:
+    def list(self, patient_mrn: str, *, status: Optional[Literal["active", "inactive", "all"]] = None) -> Page:
+        """List a patient’s insurances. Returns the insurances as of the last sync and of your own writes: those in force first, in the order in which they are billed."""
+        return Page(self._transport, f"/v1/patients/{_quote(patient_mrn)}/insurances", {"status": status}, "insurances")
+
+    @overload
+    def create(self, patient_mrn: str, body: PatientInsuranceCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsInsurancesCreateResponse: ...
+
+    @overload
+    def create(self, patient_mrn: str, body: PatientInsuranceCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, patient_mrn: str, body: PatientInsuranceCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Add an insurance."""
-        return cast(Any, self._transport.request("POST", f"/v1/patients/{_quote(patient_mrn)}/insurances", body=body, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("POST", f"/v1/patients/{_quote(patient_mrn)}/insurances", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def create_and_wait(self, patient_mrn: str, body: PatientInsuranceCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> PatientInsuranceAddedEvent:
         """Add an insurance, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3141,9 +5230,15 @@ class PatientsInsurancesResource(_Resource):
         accepted = self.create(patient_mrn, body, timeout=timeout, idempotency_key=idempotency_key)
         return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
 
-    def update(self, patient_mrn: str, emr_insurance_id: str, body: PatientInsuranceUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsInsurancesUpdateResponse:
+    @overload
+    def update(self, patient_mrn: str, emr_insurance_id: str, body: PatientInsuranceUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsInsurancesUpdateResponse: ...
+
+    @overload
+    def update(self, patient_mrn: str, emr_insurance_id: str, body: PatientInsuranceUpdate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def update(self, patient_mrn: str, emr_insurance_id: str, body: PatientInsuranceUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Update an insurance."""
-        return cast(Any, self._transport.request("PATCH", f"/v1/patients/{_quote(patient_mrn)}/insurances/{_quote(emr_insurance_id)}", body=body, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("PATCH", f"/v1/patients/{_quote(patient_mrn)}/insurances/{_quote(emr_insurance_id)}", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def update_and_wait(self, patient_mrn: str, emr_insurance_id: str, body: PatientInsuranceUpdate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> PatientInsuranceUpdatedEvent:
         """Update an insurance, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3152,11 +5247,24 @@ class PatientsInsurancesResource(_Resource):
         return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
 
 
+class EligibilityChecksBenefitsResource(_Resource):
+    def list(self, id: str, *, benefit_type: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+        """List the benefits of an eligibility check. Returns the lines of the insurer’s answer in their order."""
+        return Page(self._transport, f"/v1/eligibility-checks/{_quote(id)}/benefits", {"benefit_type": benefit_type, "page": page, "page_size": page_size}, "benefits")
+
+
+class WebhookDeliveriesResource(_Resource):
+    def list(self, id: str, *, status: Optional[Literal["success", "failed", "pending"]] = None, event_type: Optional[EventType] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+        """List the deliveries to a webhook endpoint. Returns the deliveries of the last 30 days with their attempts, newest first."""
+        return Page(self._transport, f"/v1/webhook/{_quote(id)}/deliveries", {"status": status, "event_type": event_type, "cursor": cursor, "page": page, "page_size": page_size}, "deliveries")
+
+
 class LinkResource(_Resource):
     def __init__(self, transport: _Transport) -> None:
         super().__init__(transport)
         self.token = LinkTokenResource(transport)
         self.emrs = LinkEmrsResource(transport)
+        self.directory = LinkDirectoryResource(transport)
 
 
 class AccountResource(_Resource):
@@ -3190,9 +5298,15 @@ class TelephoneEncountersResource(_Resource):
         super().__init__(transport)
         self.actions = TelephoneEncountersActionsResource(transport)
 
-    def create(self, body: TelephoneEncounterCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TelephoneEncountersCreateResponse:
+    @overload
+    def create(self, body: TelephoneEncounterCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TelephoneEncountersCreateResponse: ...
+
+    @overload
+    def create(self, body: TelephoneEncounterCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: TelephoneEncounterCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Create a telephone encounter. Records a call in a patient’s chart. With `refill_medication_name` it also requests a refill of the active medication whose name contains that text, ignoring case. If no medication or more than one matches, nothing is saved and the event lists the active medications. A pharmacy sent with a refill is added to the patient’s pharmacies."""
-        return cast(Any, self._transport.request("POST", "/v1/telephone-encounters", body=body, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("POST", "/v1/telephone-encounters", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def create_and_wait(self, body: TelephoneEncounterCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> Union[TelephoneEncounterCreatedEvent, TelephoneEncounterCreatedPartialEvent]:
         """Create a telephone encounter, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3202,9 +5316,15 @@ class TelephoneEncountersResource(_Resource):
 
 
 class AppointmentsResource(_Resource):
-    def create(self, body: AppointmentCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> AppointmentsCreateResponse:
+    @overload
+    def create(self, body: AppointmentCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> AppointmentsCreateResponse: ...
+
+    @overload
+    def create(self, body: AppointmentCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: AppointmentCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Create an appointment. Send either `datetime`, or `date` and `time` in the time zone of the practice. With `prevent_double_booking` the EMR rejects a time at which the provider is not free, and the event describes the conflict."""
-        return cast(Any, self._transport.request("POST", "/v1/appointments", body=body, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("POST", "/v1/appointments", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def create_and_wait(self, body: AppointmentCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> AppointmentCreatedEvent:
         """Create an appointment, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3212,9 +5332,50 @@ class AppointmentsResource(_Resource):
         accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
         return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
 
+    def list(self, *, start_date: str, end_date: str, patient_mrn: Optional[str] = None, patient_name: Optional[str] = None, patient_phone: Optional[str] = None, provider_ids: Optional[str] = None, location_ids: Optional[str] = None, status: Optional[str] = None, appointment_mode: Optional[Literal["office", "telemedicine"]] = None, include_note: Optional[Union[Literal["true", "false"], bool]] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+        """List appointments, latest first."""
+        return Page(self._transport, "/v1/appointments", {"start_date": start_date, "end_date": end_date, "patient_mrn": patient_mrn, "patient_name": patient_name, "patient_phone": patient_phone, "provider_ids": provider_ids, "location_ids": location_ids, "status": status, "appointment_mode": appointment_mode, "include_note": include_note, "cursor": cursor, "page": page, "page_size": page_size}, "appointments")
+
     def get(self, id: str, *, timeout: Optional[float] = None) -> AppointmentsGetResponse:
-        """Retrieve an appointment. While the appointment is waiting to be written to the EMR, its status is `pending`."""
+        """Retrieve an appointment. While the appointment is waiting to be written to the EMR, its status is `pending`. If it was not booked, its status is `failed`, with the reason."""
         return cast(Any, self._transport.request("GET", f"/v1/appointments/{_quote(id)}", timeout=timeout))
+
+    @overload
+    def update(self, id: str, body: AppointmentUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> AppointmentsUpdateResponse: ...
+
+    @overload
+    def update(self, id: str, body: AppointmentUpdate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def update(self, id: str, body: AppointmentUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Update an appointment. A `pending` or `failed` appointment takes any field of its creation, which is then attempted with them. Otherwise the EMR is changed: `status`, `note`, or a reschedule."""
+        return cast(Any, self._transport.request("PATCH", f"/v1/appointments/{_quote(id)}", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def update_and_wait(self, id: str, body: AppointmentUpdate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> Optional[Union[AppointmentUpdatedEvent, AppointmentCancelledEvent, AppointmentCreatedEvent]]:
+        """Update an appointment, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.update(id, body, timeout=timeout, idempotency_key=idempotency_key)
+        job_id = accepted.get("job_id")
+        return None if job_id is None else cast(Any, _wait_for_job(self._transport, job_id, deadline - time.monotonic()))
+
+    def get_by_ehr_id(self, ehr_id: str, *, timeout: Optional[float] = None) -> AppointmentsGetByEhrIdResponse:
+        """Retrieve an appointment by its EMR ID."""
+        return cast(Any, self._transport.request("GET", f"/v1/appointments/ehr/{_quote(ehr_id)}", timeout=timeout))
+
+    @overload
+    def fetch(self, body: AppointmentFetch, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> AppointmentsFetchResponse: ...
+
+    @overload
+    def fetch(self, body: AppointmentFetch, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def fetch(self, body: AppointmentFetch, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Fetch appointments live from the EMR. The result is sent as an event, and refreshes the cache. Days are in the time zone of the practice. A date range has at most 7 days; with `provider_ids`, 5 days for one provider and one day for several."""
+        return cast(Any, self._transport.request("POST", "/v1/appointments/fetch", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def fetch_and_wait(self, body: AppointmentFetch, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> AppointmentLiveFetchCompletedEvent:
+        """Fetch appointments live from the EMR, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.fetch(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
 
 
 class AvailabilityResource(_Resource):
@@ -3222,11 +5383,33 @@ class AvailabilityResource(_Resource):
         """List availability. Returns when providers are free, based on their hours and schedule. `gaps` returns the maximal free ranges within shifts, `slots` the visit-type rules that have visits left, and `equal_slots` ranges of exactly `max_slot_duration` minutes. Inactive and hidden providers are excluded."""
         return cast(Any, self._transport.request("GET", "/v1/availability", query={"start_date": start_date, "end_date": end_date, "provider_ids": provider_ids, "location_ids": location_ids, "provider_type": provider_type, "visit_type": visit_type, "buffer": buffer, "calculation_method": calculation_method, "daily_appointment_limit": daily_appointment_limit, "daily_limit_type": daily_limit_type, "fallback_to_default_hours": fallback_to_default_hours, "max_slot_duration": max_slot_duration, "facility_scoped_scheduling": facility_scoped_scheduling, "explain": explain}, timeout=timeout))
 
+    @overload
+    def fetch(self, body: AvailabilityFetch, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> AvailabilityFetchResponse: ...
+
+    @overload
+    def fetch(self, body: AvailabilityFetch, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def fetch(self, body: AvailabilityFetch, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Fetch availability live from the EMR. Reads the hours, blocks and appointments of up to 10 providers in the EMR and sends the free times as an event: up to 5 days for one provider, one day for several. The options are those of `GET /v1/availability`."""
+        return cast(Any, self._transport.request("POST", "/v1/availability/fetch", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def fetch_and_wait(self, body: AvailabilityFetch, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> AvailabilityLiveFetchCompletedEvent:
+        """Fetch availability live from the EMR, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.fetch(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
 
 class DocumentsResource(_Resource):
-    def create(self, body: DocumentCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> DocumentsCreateResponse:
+    @overload
+    def create(self, body: DocumentCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> DocumentsCreateResponse: ...
+
+    @overload
+    def create(self, body: DocumentCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: DocumentCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Upload a document. Send a multipart form. The file must be a PDF, JPEG or PNG of at most 5 MB; the type is detected from the content. Missing folders are created. The response has no `job_id`; the event contains the `document_id`."""
-        return cast(Any, self._transport.request("POST", "/v1/documents", body=body, form=True, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("POST", "/v1/documents", body=body, form=True, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def create_and_wait(self, body: DocumentCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> DocumentUploadedEvent:
         """Upload a document, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3234,6 +5417,108 @@ class DocumentsResource(_Resource):
         accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
         left = deadline - time.monotonic()
         return cast(Any, _wait_for_event(self._transport, "document_id", accepted["document_id"], ["document.uploaded", "document.upload_failed"], left))
+
+    def get(self, id: str, *, timeout: Optional[float] = None) -> DocumentsGetResponse:
+        """Retrieve the status of a document. Returns what became of a document that you sent: its status and, after the upload, the EMR’s ID. The content is not returned."""
+        return cast(Any, self._transport.request("GET", f"/v1/documents/{_quote(id)}", timeout=timeout))
+
+
+class PaymentsResource(_Resource):
+    @overload
+    def create(self, body: PaymentCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PaymentsCreateResponse: ...
+
+    @overload
+    def create(self, body: PaymentCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: PaymentCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Post a payment. Adds a payment to the patient’s ledger in the EMR. A payment is posted once: after a lost response of the EMR, the service looks it up before it sends anything again. A `reference_number` that the patient already has is accepted with a `warning`. There are no refunds: the guide *Correct a write* says how a wrong payment is corrected in the EMR."""
+        return cast(Any, self._transport.request("POST", "/v1/payments", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def create_and_wait(self, body: PaymentCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> PaymentPostedEvent:
+        """Post a payment, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
+
+class TasksResource(_Resource):
+    def __init__(self, transport: _Transport) -> None:
+        super().__init__(transport)
+        self.notes = TasksNotesResource(transport)
+
+    @overload
+    def create(self, body: TaskCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TasksCreateResponse: ...
+
+    @overload
+    def create(self, body: TaskCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: TaskCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Create a task. Creates a task about a patient for the staff of the practice. Depending on the EMR, `subject`, `assignee_user_id` and `phone_call_type_id` are required; a missing one is 400."""
+        return cast(Any, self._transport.request("POST", "/v1/tasks", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def create_and_wait(self, body: TaskCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> TaskCreatedEvent:
+        """Create a task, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
+
+class NotesResource(_Resource):
+    @overload
+    def create(self, body: NoteCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> NotesCreateResponse: ...
+
+    @overload
+    def create(self, body: NoteCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: NoteCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Add a note to a visit. Adds a note to the visit of an appointment. `note` is a text or, where the EMR has structured notes, an object with sections; only such a note has `icd_10_codes` and `cpt_codes`. The appointment must be in the EMR already."""
+        return cast(Any, self._transport.request("POST", "/v1/notes", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def create_and_wait(self, body: NoteCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> NoteUploadedEvent:
+        """Add a note to a visit, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
+
+class PatientNotesResource(_Resource):
+    @overload
+    def create(self, body: PatientNoteCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientNotesCreateResponse: ...
+
+    @overload
+    def create(self, body: PatientNoteCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: PatientNoteCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Add a note to a chart. Adds a note to a patient’s chart that belongs to no visit."""
+        return cast(Any, self._transport.request("POST", "/v1/patient-notes", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def create_and_wait(self, body: PatientNoteCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> PatientNoteCreatedEvent:
+        """Add a note to a chart, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
+
+class ClaimsResource(_Resource):
+    @overload
+    def create(self, body: ClaimCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> ClaimsCreateResponse: ...
+
+    @overload
+    def create(self, body: ClaimCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: ClaimCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Create a claim. Creates the claim of a visit in the EMR, from what the visit’s record contains. An appointment has one claim: while one is being created, and until it is void, another request is 409 with its `claim_id`. The claim is in `GET /v1/claims` as soon as `claim.created` is sent."""
+        return cast(Any, self._transport.request("POST", "/v1/claims", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def create_and_wait(self, body: ClaimCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> ClaimCreatedEvent:
+        """Create a claim, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
+    def list(self, *, start_date: Optional[str] = None, end_date: Optional[str] = None, patient_mrn: Optional[str] = None, claim_status: Optional[str] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+        """List claims, latest service date first."""
+        return Page(self._transport, "/v1/claims", {"start_date": start_date, "end_date": end_date, "patient_mrn": patient_mrn, "claim_status": claim_status, "cursor": cursor, "page": page, "page_size": page_size}, "claims")
 
 
 class ProvidersResource(_Resource):
@@ -3285,15 +5570,31 @@ class VisitStatusesResource(_Resource):
 
 
 class InsuranceProvidersResource(_Resource):
-    def list(self, *, name: Optional[str] = None, active: Optional[bool] = None, status: Optional[Literal["active", "inactive", "all"]] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+    def list(self, *, name: Optional[str] = None, active: Optional[bool] = None, status: Optional[Literal["active", "inactive", "all"]] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
         """List insurance providers."""
-        return Page(self._transport, "/v1/insurance-providers", {"name": name, "active": active, "status": status, "page": page, "page_size": page_size}, "insurance_providers")
+        return Page(self._transport, "/v1/insurance-providers", {"name": name, "active": active, "status": status, "cursor": cursor, "page": page, "page_size": page_size}, "insurance_providers")
 
 
 class ReferringProvidersResource(_Resource):
-    def list(self, *, first_name: Optional[str] = None, last_name: Optional[str] = None, phone: Optional[str] = None, fax: Optional[str] = None, npi: Optional[str] = None, status: Optional[Literal["active", "inactive", "all"]] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+    def list(self, *, first_name: Optional[str] = None, last_name: Optional[str] = None, phone: Optional[str] = None, fax: Optional[str] = None, npi: Optional[str] = None, status: Optional[Literal["active", "inactive", "all"]] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
         """List referring providers."""
-        return Page(self._transport, "/v1/referring-providers", {"first_name": first_name, "last_name": last_name, "phone": phone, "fax": fax, "npi": npi, "status": status, "page": page, "page_size": page_size}, "referring_providers")
+        return Page(self._transport, "/v1/referring-providers", {"first_name": first_name, "last_name": last_name, "phone": phone, "fax": fax, "npi": npi, "status": status, "cursor": cursor, "page": page, "page_size": page_size}, "referring_providers")
+
+    @overload
+    def create(self, body: ReferringProviderCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> ReferringProvidersCreateResponse: ...
+
+    @overload
+    def create(self, body: ReferringProviderCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: ReferringProviderCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Create a referring provider. Adds a provider outside of the practice to the EMR. The check digit of the NPI is verified at once, the rest by the EMR. When the event is sent, GET /v1/referring-providers contains the provider."""
+        return cast(Any, self._transport.request("POST", "/v1/referring-providers", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def create_and_wait(self, body: ReferringProviderCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> ReferringProviderCreatedEvent:
+        """Create a referring provider, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
 
 
 class PatientsResource(_Resource):
@@ -3301,13 +5602,19 @@ class PatientsResource(_Resource):
         super().__init__(transport)
         self.insurances = PatientsInsurancesResource(transport)
 
-    def list(self, *, dob: Optional[str] = None, first_name: Optional[str] = None, last_name: Optional[str] = None, mrn: Optional[str] = None, ehr_id: Optional[str] = None, phone: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+    def list(self, *, dob: Optional[str] = None, first_name: Optional[str] = None, last_name: Optional[str] = None, mrn: Optional[str] = None, ehr_id: Optional[str] = None, phone: Optional[str] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
         """List patients."""
-        return Page(self._transport, "/v1/patients", {"dob": dob, "first_name": first_name, "last_name": last_name, "mrn": mrn, "ehr_id": ehr_id, "phone": phone, "page": page, "page_size": page_size}, "patients")
+        return Page(self._transport, "/v1/patients", {"dob": dob, "first_name": first_name, "last_name": last_name, "mrn": mrn, "ehr_id": ehr_id, "phone": phone, "cursor": cursor, "page": page, "page_size": page_size}, "patients")
 
-    def create(self, body: PatientCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsCreateResponse:
+    @overload
+    def create(self, body: PatientCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsCreateResponse: ...
+
+    @overload
+    def create(self, body: PatientCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: PatientCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Create a patient."""
-        return cast(Any, self._transport.request("POST", "/v1/patients", body=body, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("POST", "/v1/patients", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def create_and_wait(self, body: PatientCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> PatientCreatedEvent:
         """Create a patient, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3319,9 +5626,19 @@ class PatientsResource(_Resource):
         """Search patients. The same as `GET /v1/patients`, with the filters in the body, because URLs end up in access logs."""
         return Page(self._transport, "/v1/patients/search", {}, "patients", body)
 
-    def update(self, id: str, body: PatientUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsUpdateResponse:
+    def get(self, id: str, *, timeout: Optional[float] = None) -> PatientsGetResponse:
+        """Retrieve a patient. Returns the patient from the request that creates it on: `pending` until the EMR has it, then `active`, or `failed` with the reason."""
+        return cast(Any, self._transport.request("GET", f"/v1/patients/{_quote(id)}", timeout=timeout))
+
+    @overload
+    def update(self, id: str, body: PatientUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsUpdateResponse: ...
+
+    @overload
+    def update(self, id: str, body: PatientUpdate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def update(self, id: str, body: PatientUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Update a patient."""
-        return cast(Any, self._transport.request("PATCH", f"/v1/patients/{_quote(id)}", body=body, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("PATCH", f"/v1/patients/{_quote(id)}", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def update_and_wait(self, id: str, body: PatientUpdate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> Optional[Union[PatientUpdatedEvent, PatientCreatedEvent]]:
         """Update a patient, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3330,9 +5647,15 @@ class PatientsResource(_Resource):
         job_id = accepted.get("job_id")
         return None if job_id is None else cast(Any, _wait_for_job(self._transport, job_id, deadline - time.monotonic()))
 
-    def fetch(self, body: PatientFetch, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsFetchResponse:
+    @overload
+    def fetch(self, body: PatientFetch, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> PatientsFetchResponse: ...
+
+    @overload
+    def fetch(self, body: PatientFetch, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def fetch(self, body: PatientFetch, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
         """Fetch patients live from the EMR. The result, with the patients’ charts, is sent as an event. `search_by` determines which other fields are required; additional ones are ignored. No match is a success with an empty list. `include` can contain `insurances`."""
-        return cast(Any, self._transport.request("POST", "/v1/patients/fetch", body=body, timeout=timeout, idempotency_key=idempotency_key))
+        return cast(Any, self._transport.request("POST", "/v1/patients/fetch", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
 
     def fetch_and_wait(self, body: PatientFetch, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> PatientLiveFetchCompletedEvent:
         """Fetch patients live from the EMR, and wait for the outcome. Raises JobFailedError if it fails."""
@@ -3347,10 +5670,36 @@ class OrdersResource(_Resource):
         return Page(self._transport, "/v1/orders", {"patient_mrn": patient_mrn, "start_date": start_date, "end_date": end_date}, "orders")
 
 
-class ClaimsResource(_Resource):
-    def list(self, *, start_date: Optional[str] = None, end_date: Optional[str] = None, patient_mrn: Optional[str] = None, claim_status: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
-        """List claims, latest service date first."""
-        return Page(self._transport, "/v1/claims", {"start_date": start_date, "end_date": end_date, "patient_mrn": patient_mrn, "claim_status": claim_status, "page": page, "page_size": page_size}, "claims")
+class ReferralsResource(_Resource):
+    def list(self, *, start_date: str, end_date: str, patient_mrn: Optional[str] = None, status: Optional[str] = None, priority: Optional[Literal["routine", "urgent", "stat"]] = None, direction: Optional[Literal["incoming", "outgoing"]] = None, ehr_id: Optional[str] = None, sort: Optional[Literal["created_at"]] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+        """List referrals, newest referral date first."""
+        return Page(self._transport, "/v1/referrals", {"start_date": start_date, "end_date": end_date, "patient_mrn": patient_mrn, "status": status, "priority": priority, "direction": direction, "ehr_id": ehr_id, "sort": sort, "cursor": cursor, "page": page, "page_size": page_size}, "referrals")
+
+    @overload
+    def create(self, body: ReferralCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> ReferralsCreateResponse: ...
+
+    @overload
+    def create(self, body: ReferralCreate, *, dry_run: Literal[True], timeout: Optional[float] = None) -> DryRun: ...
+
+    def create(self, body: ReferralCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None, dry_run: bool = False) -> Any:
+        """Create a referral. Creates a referral in the EMR and adds its documents. A body may have 25 MB, and a client may send 4 such requests at once. If the EMR does not take a document, the referral stays and the event is `referral.created_partial`."""
+        return cast(Any, self._transport.request("POST", "/v1/referrals", body=body, timeout=timeout, idempotency_key=idempotency_key, dry_run=dry_run))
+
+    def create_and_wait(self, body: ReferralCreate, *, timeout: float = 120, idempotency_key: Optional[str] = None) -> Union[ReferralCreatedEvent, ReferralCreatedPartialEvent]:
+        """Create a referral, and wait for the outcome. Raises JobFailedError if it fails."""
+        deadline = time.monotonic() + timeout
+        accepted = self.create(body, timeout=timeout, idempotency_key=idempotency_key)
+        return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
+
+
+class EligibilityChecksResource(_Resource):
+    def __init__(self, transport: _Transport) -> None:
+        super().__init__(transport)
+        self.benefits = EligibilityChecksBenefitsResource(transport)
+
+    def list(self, *, start_date: Optional[str] = None, end_date: Optional[str] = None, patient_mrn: Optional[str] = None, coverage_status: Optional[Literal["active", "inactive", "error", "unknown"]] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+        """List eligibility checks, latest service date first."""
+        return Page(self._transport, "/v1/eligibility-checks", {"start_date": start_date, "end_date": end_date, "patient_mrn": patient_mrn, "coverage_status": coverage_status, "cursor": cursor, "page": page, "page_size": page_size}, "eligibility_checks")
 
 
 class SettingsResource(_Resource):
@@ -3371,10 +5720,30 @@ class SyncResource(_Resource):
         return cast(Any, _wait_for_job(self._transport, accepted["job_id"], deadline - time.monotonic()))
 
 
+class ChangesResource(_Resource):
+    def list(self, *, kinds: Optional[str] = None, cursor: Optional[str] = None, limit: Optional[int] = None) -> Page:
+        """List changes. Returns the current records of the organization, then what changes, in the order of the changes. Store `next_cursor` with your copy and send it as `cursor` to continue. Every change appears at least once; a record that changed several times appears in its current state. After 410 `cursor_expired`, start again without a cursor."""
+        return Page(self._transport, "/v1/changes", {"kinds": kinds, "cursor": cursor, "limit": limit}, "changes")
+
+    def follow(
+        self,
+        *,
+        cursor: Optional[str] = None,
+        kinds: Union[Sequence[str], str, None] = None,
+        limit: Optional[int] = None,
+        save_cursor: Optional[Callable[[str], Any]] = None,
+        poll_seconds: float = 10,
+        until_current: bool = False,
+    ) -> Iterator[Change]:
+        """Goes through the current records, then through what changes, and waits for more. `save_cursor` gets the cursor
+        to continue from, once every change before it was handled. Raises CursorExpiredError if a cursor is no longer valid."""
+        return _follow_changes(self._transport, cursor, kinds, limit, save_cursor, poll_seconds, until_current)
+
+
 class JobsResource(_Resource):
-    def list(self, *, status: Optional[Literal["queued", "running", "succeeded", "partial", "failed", "needs_review"]] = None, type: Optional[str] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, before: Optional[str] = None, page_size: Optional[int] = None) -> Page:
-        """List your jobs. Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. Contains no patient data; `GET /v1/jobs/{job_id}` returns the details."""
-        return Page(self._transport, "/v1/jobs", {"status": status, "type": type, "created_after": created_after, "created_before": created_before, "before": before, "page_size": page_size}, "jobs")
+    def list(self, *, status: Optional[Literal["queued", "running", "succeeded", "partial", "failed", "cancelled", "needs_review"]] = None, type: Optional[str] = None, reference: Optional[str] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, before: Optional[str] = None, page_size: Optional[int] = None) -> Page:
+        """List your jobs. Returns the jobs of all your accounts, newest first. With `access_token` it returns those of one account. `GET /v1/jobs/{job_id}` returns the details."""
+        return Page(self._transport, "/v1/jobs", {"status": status, "type": type, "reference": reference, "created_after": created_after, "created_before": created_before, "before": before, "page_size": page_size}, "jobs")
 
     def get(self, job_id: Union[int, str], *, timeout: Optional[float] = None) -> JobsGetResponse:
         """Retrieve a job."""
@@ -3383,6 +5752,10 @@ class JobsResource(_Resource):
     def run_again(self, job_id: Union[int, str], *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> JobsRunAgainResponse:
         """Run a job again. Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: completed steps are recognized in the EMR."""
         return cast(Any, self._transport.request("POST", f"/v1/jobs/{_quote(job_id)}/run-again", timeout=timeout, idempotency_key=idempotency_key))
+
+    def cancel(self, job_id: Union[int, str], *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> JobsCancelResponse:
+        """Cancel a job. Ends a job that waits and has sent nothing to the EMR. Its event reports the failure with the code `cancelled`. What is in the EMR is never undone: a job that has started is 409 `job_started`."""
+        return cast(Any, self._transport.request("POST", f"/v1/jobs/{_quote(job_id)}/cancel", timeout=timeout, idempotency_key=idempotency_key))
 
     def wait(self, job_id: int, *, timeout: float = 120) -> Any:
         """Waits until a job has finished and returns its event. Raises JobFailedError if it failed."""
@@ -3396,9 +5769,9 @@ class RequestsResource(_Resource):
 
 
 class WebhookEventsResource(_Resource):
-    def list(self, *, job_id: Optional[int] = None, event_type: Optional[EventType] = None, delivery_status: Optional[Literal["success", "failed", "pending"]] = None, start_date: Optional[str] = None, end_date: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
+    def list(self, *, job_id: Optional[int] = None, event_type: Optional[EventType] = None, delivery_status: Optional[Literal["success", "failed", "pending"]] = None, start_date: Optional[str] = None, end_date: Optional[str] = None, cursor: Optional[str] = None, page: Optional[int] = None, page_size: Optional[int] = None) -> Page:
         """List events. Returns the account’s events of the last 30 days, newest first. With `job_id` it returns the outcome of that job; the list is empty until the job has finished."""
-        return Page(self._transport, "/v1/webhook-events", {"job_id": job_id, "event_type": event_type, "delivery_status": delivery_status, "start_date": start_date, "end_date": end_date, "page": page, "page_size": page_size}, "webhook_events")
+        return Page(self._transport, "/v1/webhook-events", {"job_id": job_id, "event_type": event_type, "delivery_status": delivery_status, "start_date": start_date, "end_date": end_date, "cursor": cursor, "page": page, "page_size": page_size}, "webhook_events")
 
     def resend(self, id: str, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookEventsResendResponse:
         """Resend an event."""
@@ -3406,17 +5779,29 @@ class WebhookEventsResource(_Resource):
 
 
 class WebhookResource(_Resource):
+    def __init__(self, transport: _Transport) -> None:
+        super().__init__(transport)
+        self.deliveries = WebhookDeliveriesResource(transport)
+
     def create(self, body: WebhookEndpointCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookEndpointSecret:
-        """Create a webhook endpoint. The response contains the signing secret. Without `event_types` the endpoint receives all events; if the URL is already registered, its event types stay as they are. The URL must be public and use https; in sandbox mode, http URLs on this machine are allowed too."""
+        """Create a webhook endpoint. The response contains the signing secret. Without `event_types` and `org_ids` the endpoint receives all events, without `sync_events` only those of your requests; if the URL is already registered, fields that are not sent stay as they are. The URL must be public and use https; in sandbox mode, http URLs on this machine are allowed too."""
         return cast(Any, self._transport.request("POST", "/v1/webhook", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
     def list(self) -> Page:
         """List webhook endpoints."""
         return Page(self._transport, "/v1/webhook", {}, "webhook_urls")
 
+    def update(self, id: str, body: WebhookEndpointUpdate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookUpdateResponse:
+        """Update a webhook endpoint. Changes the fields that are sent; `null` for `event_types` or `org_ids` means all. Pending deliveries go to a new URL. While an endpoint is paused, its deliveries wait; when it is resumed they are sent, except those that were due more than 76 hours ago, which fail and can be resent. A disabled endpoint stays disabled; registering its URL again enables it."""
+        return cast(Any, self._transport.request("PATCH", f"/v1/webhook/{_quote(id)}", body=body, timeout=timeout, idempotency_key=idempotency_key))
+
     def delete(self, id: str, *, timeout: Optional[float] = None) -> WebhookDeleteResponse:
         """Delete a webhook endpoint."""
         return cast(Any, self._transport.request("DELETE", f"/v1/webhook/{_quote(id)}", timeout=timeout))
+
+    def test(self, id: str, *, timeout: Optional[float] = None) -> WebhookTest:
+        """Send a test event to a webhook endpoint. Sends one signed event of type `webhook.test` now and returns what the receiver responded. The event is not stored, and is sent to paused and disabled endpoints too."""
+        return cast(Any, self._transport.request("POST", f"/v1/webhook/{_quote(id)}/test", body={}, timeout=timeout))
 
     def rotate_oldest_secret(self, body: Dict[str, Any], *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> WebhookRotateOldestSecretResponse:
         """Rotate the secret of the oldest enabled webhook endpoint. For 24 hours, deliveries are signed with the old secret too. With `immediately`, they are signed with the new one only, for example because the old one was leaked."""
@@ -3459,6 +5844,11 @@ class Chartwire:
         self.appointments = AppointmentsResource(transport)
         self.availability = AvailabilityResource(transport)
         self.documents = DocumentsResource(transport)
+        self.payments = PaymentsResource(transport)
+        self.tasks = TasksResource(transport)
+        self.notes = NotesResource(transport)
+        self.patient_notes = PatientNotesResource(transport)
+        self.claims = ClaimsResource(transport)
         self.providers = ProvidersResource(transport)
         self.locations = LocationsResource(transport)
         self.staff = StaffResource(transport)
@@ -3469,9 +5859,11 @@ class Chartwire:
         self.referring_providers = ReferringProvidersResource(transport)
         self.patients = PatientsResource(transport)
         self.orders = OrdersResource(transport)
-        self.claims = ClaimsResource(transport)
+        self.referrals = ReferralsResource(transport)
+        self.eligibility_checks = EligibilityChecksResource(transport)
         self.settings = SettingsResource(transport)
         self.sync = SyncResource(transport)
+        self.changes = ChangesResource(transport)
         self.jobs = JobsResource(transport)
         self.requests = RequestsResource(transport)
         self.webhook_events = WebhookEventsResource(transport)

@@ -1,10 +1,13 @@
-import type { ErrorCode, FailureReason, WebhookEvent } from './generated/types.gen.ts';
+import type { ErrorBody, ErrorCode, FailureReason, FieldError, WebhookEvent } from './generated/types.gen.ts';
 
 type Details = {
   code?: string | undefined;
   status?: number | undefined;
   requestId?: string | undefined;
   field?: string | undefined;
+  errors?: readonly FieldError[] | undefined;
+  remedy?: string | undefined;
+  docUrl?: string | undefined;
   retryAfterSeconds?: number | undefined;
   cause?: unknown;
 };
@@ -19,6 +22,12 @@ export class ChartwireError extends Error {
   readonly requestId: string | undefined;
   /** The field of the request that is at fault, if there is one. */
   readonly field: string | undefined;
+  /** Every invalid field, if the request is not valid; the first is `field`. */
+  readonly errors: readonly FieldError[];
+  /** What to do about it, if the service said so. */
+  readonly remedy: string | undefined;
+  /** The section of the error in the documentation of the service. */
+  readonly docUrl: string | undefined;
   /** When to try again, if the service said so. */
   readonly retryAfterSeconds: number | undefined;
 
@@ -29,11 +38,14 @@ export class ChartwireError extends Error {
     this.status = details.status;
     this.requestId = details.requestId;
     this.field = details.field;
+    this.errors = details.errors ?? [];
+    this.remedy = details.remedy;
+    this.docUrl = details.docUrl;
     this.retryAfterSeconds = details.retryAfterSeconds;
   }
 }
 
-/** The request is not valid; `field` names the field. */
+/** The request is not valid; `field` names the field, and `errors` all invalid ones. */
 export class ValidationError extends ChartwireError {}
 /** The client credentials or the access token are missing or wrong. */
 export class AuthenticationError extends ChartwireError {}
@@ -41,6 +53,8 @@ export class AuthenticationError extends ChartwireError {}
 export class NotFoundError extends ChartwireError {}
 /** The request conflicts with the current state. */
 export class ConflictError extends ChartwireError {}
+/** The cursor of the change feed is no longer valid: delete your copy, and start again without a cursor. */
+export class CursorExpiredError extends ChartwireError {}
 /** The account link has expired: run Link in update mode. Waiting jobs then resume. */
 export class LoginRequiredError extends ChartwireError {}
 /** Too many requests, also after retries. */
@@ -57,14 +71,14 @@ export class JobFailedError extends ChartwireError {
   /** Absent for document uploads, whose requests return no job ID. */
   readonly jobId: number | undefined;
   /** `needs_review`: it is unknown whether it was saved. Check in the EMR before you send it again. */
-  readonly outcome: 'failed' | 'needs_review';
+  readonly outcome: 'failed' | 'needs_review' | 'cancelled';
   readonly reasons: readonly FailureReason[];
   /** The event that reports the failure. */
   readonly event: WebhookEvent;
 
   constructor(
     message: string,
-    failure: { jobId?: number; outcome: 'failed' | 'needs_review'; code?: string; event: WebhookEvent },
+    failure: { jobId?: number; outcome: 'failed' | 'needs_review' | 'cancelled'; code?: string; event: WebhookEvent },
   ) {
     super(message, { code: failure.code });
     this.jobId = failure.jobId;
@@ -84,6 +98,9 @@ export function errorFor(response: Response, text: string, call: { method: strin
     status: response.status,
     requestId: body?.request_id ?? response.headers.get('x-request-id') ?? undefined,
     field: body?.field,
+    errors: body?.errors,
+    remedy: body?.remedy,
+    docUrl: body?.doc_url,
     retryAfterSeconds: Number.isFinite(retry_after) ? retry_after : undefined,
   };
   const Class = classFor(response.status, details.code);
@@ -95,9 +112,10 @@ export function errorFor(response: Response, text: string, call: { method: strin
   return new Class(remedy === undefined ? body.message : `${body.message} ${remedy}`, details);
 }
 
-type ErrorBody = { message?: string; code?: string; error?: string; request_id?: string; field?: string };
+/** `error`: in place of `code`, if the link has expired. */
+type SentError = Partial<ErrorBody> & { error?: string };
 
-function parse(text: string): ErrorBody | undefined {
+function parse(text: string): SentError | undefined {
   try {
     const body: unknown = JSON.parse(text);
     return typeof body === 'object' && body !== null ? body : undefined;
@@ -108,6 +126,7 @@ function parse(text: string): ErrorBody | undefined {
 
 function classFor(status: number, code: string | undefined): typeof ChartwireError {
   if (code === 'login_required') return LoginRequiredError;
+  if (code === 'cursor_expired') return CursorExpiredError;
   if (status === 401 || status === 403) return AuthenticationError;
   if (status === 404) return NotFoundError;
   if (status === 409 || status === 410 || status === 422) return ConflictError;

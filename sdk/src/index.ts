@@ -1,9 +1,10 @@
+export type { FollowOptions } from './changes.ts';
 export { Chartwire, type ChartwireOptions } from './client.ts';
 export * from './errors.ts';
 export type * from './generated/types.gen.ts';
 export type { WaitOptions } from './jobs.ts';
 export type { PagePromise } from './paging.ts';
-export type { RequestOptions } from './transport.ts';
+export type { DryRunOption, RequestOptions } from './transport.ts';
 export {
   fromFetchRequest,
   fromNodeRequest,

@@ -24,7 +24,7 @@ export async function waitForJob<Event>(
   const { webhook_events } = await transport.request<{ webhook_events: StoredEvent[] }>(events, { signal });
   const [event] = webhook_events;
   if (!event) throw new ChartwireError(`Job ${job_id} has finished, but its event is older than 30 days.`);
-  if (job.status === 'failed' || job.status === 'needs_review') {
+  if (job.status === 'failed' || job.status === 'needs_review' || job.status === 'cancelled') {
     throw failure(event, { jobId: job_id, outcome: job.status, ...(job.error && { code: job.error.code }) });
   }
   return event as Event;
@@ -89,7 +89,7 @@ async function poll<T>(
 
 function failure(
   event: StoredEvent,
-  { outcome, code, jobId }: { outcome: 'failed' | 'needs_review'; code?: string; jobId?: number },
+  { outcome, code, jobId }: { outcome: JobFailedError['outcome']; code?: string; jobId?: number },
 ): JobFailedError {
   const { failure_reason, error } = event.data as { failure_reason?: string; error?: string };
   const advice = outcome === 'needs_review' ? ' It is unknown whether it was saved: check in the EMR.' : '';

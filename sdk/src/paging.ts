@@ -1,8 +1,14 @@
 import type { RequestOptions, Transport } from './transport.ts';
 
-/** Most lists are numbered. A list that grows at its start has a cursor instead. */
-type Position = { pagination?: { page: number; total_pages: number }; next?: string | null };
-type Next = { page: number } | { before: string };
+/** Most lists are numbered, or walked by `cursor` if the caller sent one. A list that grows at its start has `before`. */
+type Position = {
+  pagination?: { page?: number; total_pages?: number; next_cursor?: string | null };
+  next?: string | null;
+  /** The change feed always has a cursor. */
+  next_cursor?: string;
+  has_more?: boolean;
+};
+type Next = { page: number } | { cursor: string } | { before: string };
 
 /**
  * A list. `await` returns one page as the service sends it; `for await` goes through the records of all pages. Nothing is
@@ -47,8 +53,11 @@ export class PagePromise<Page extends object, Item> implements PromiseLike<Page>
   }
 }
 
-function findNext({ pagination, next }: Position): Next | undefined {
-  if (pagination && pagination.page < pagination.total_pages) return { page: pagination.page + 1 };
+function findNext({ pagination = {}, next, next_cursor: feed_cursor, has_more }: Position): Next | undefined {
+  const { page, total_pages, next_cursor } = pagination;
+  if (has_more && feed_cursor) return { cursor: feed_cursor };
+  if (next_cursor) return { cursor: next_cursor };
+  if (page !== undefined && total_pages !== undefined && page < total_pages) return { page: page + 1 };
   return next ? { before: next } : undefined;
 }
 

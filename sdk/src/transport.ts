@@ -10,6 +10,9 @@ export type RequestOptions = {
   idempotencyKey?: string | undefined;
 };
 
+/** Only checks a write, in the EMR too. The method then returns what the write would do. */
+export type DryRunOption = { dryRun: true };
+
 export type Call = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
@@ -42,7 +45,9 @@ export class Transport {
   }
 
   /** Returns the body of the response. Throws a `ChartwireError`, or the signal's reason. */
-  async request<T>(call: Call, options: RequestOptions = {}): Promise<T> {
+  async request<T>(request: Call, options: RequestOptions & Partial<DryRunOption> = {}): Promise<T> {
+    // Nothing is stored, so that it can be repeated without a key.
+    const call = options.dryRun ? { ...request, query: { ...request.query, dry_run: true }, reads: true } : request;
     const { timeoutMs = this.#options.timeoutMs ?? 60_000, retriesMax = this.#options.retriesMax ?? 4 } = options;
     const deadline = Date.now() + timeoutMs;
     const headers = this.#headersFor(call, options);

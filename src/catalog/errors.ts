@@ -19,6 +19,15 @@ export const errors = {
   restricted_field: { status: 400, message: "Field '{field}' is only supported for {emr} EMR." },
   unsupported_field: { status: 400, message: "Field '{field}' is not supported by this EMR." },
   fixed_field: { status: 400, message: "Field '{field}' cannot be changed on an active patient." },
+  fixed_appointment_field: {
+    status: 400,
+    message: "Field '{field}' cannot be changed once the appointment is in the EMR.",
+  },
+  appointment_in_progress: {
+    status: 409,
+    message: 'The appointment is being written to the EMR. Send the change again after its event.',
+  },
+  appointment_time_taken: { status: 409, message: '{conflict}' },
   insurance_company_missing: {
     status: 400,
     message: 'One of insurance_provider_id or insurance_name is required.',
@@ -40,6 +49,10 @@ export const errors = {
     status: 400,
     message: 'user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.',
   },
+  search_not_supported: {
+    status: 400,
+    message: "search_by '{search_by}' is not supported by this EMR. Supported: {supported}.",
+  },
   emr_name_unknown: { status: 400, message: "EMR '{emr_name}' is not supported. Supported EMRs: {supported}." },
   emr_name_mismatch: { status: 400, message: 'emr_name does not match the EMR of this organization.' },
   emr_domain_mismatch: {
@@ -47,6 +60,12 @@ export const errors = {
     message: 'emr_instance_domain does not match the EMR address of this organization.',
   },
   emr_domain_invalid: { status: 400, message: 'emr_instance_domain {rule}' },
+  practice_not_found: { status: 404, message: "Practice with ID '{id}' not found." },
+  practice_and_emr: { status: 400, message: 'practice_id cannot be combined with emr_name or emr_instance_domain.' },
+  practice_mismatch: { status: 400, message: 'practice_id does not match the EMR address of this organization.' },
+  practice_unavailable: { status: 409, message: 'There is no EMR app for this practice. Ask an owner to add one.' },
+  practice_required: { status: 409, message: 'No practice was chosen in this link yet.' },
+  practice_fixed: { status: 409, message: 'The practice of this link cannot be changed.' },
   emr_app_not_found: { status: 404, message: "EMR app with ID '{id}' not found." },
   emr_app_mismatch: { status: 400, message: 'emr_app_id belongs to a different EMR than this organization.' },
   emr_app_exists: { status: 409, message: 'Another EMR app already has the host {host}.' },
@@ -68,8 +87,25 @@ export const errors = {
     status: 409,
     message: '{count} linked accounts use this EMR app. Unlink them, or link them again with another app.',
   },
+  search_params_mismatch: {
+    status: 400,
+    message: 'search_params does not match the search parameters of this organization.',
+  },
+  search_params_need_app: {
+    status: 400,
+    message: 'search_params can be used only with an EMR app for this address.',
+  },
+  search_params_required: {
+    status: 400,
+    message: 'The practices of this EMR share one address. Name the practice in search_params: {names}.',
+  },
   callback_url_unregistered: { status: 400, message: 'callback_url is not registered for this client.' },
   link_token_invalid: { status: 400, message: 'Invalid or expired link_token.' },
+  cursor_expired: {
+    status: 410,
+    message:
+      'This cursor is no longer valid: it is older than 30 days, or the database was restored or lost changes. Read the changes again from the beginning, without a cursor, and replace your copy.',
+  },
   link_exhausted: { status: 410, message: 'Too many sign-in attempts with this link_token. Create a new one.' },
   link_expired: { status: 410, message: 'This link_token has expired. Create a new one.' },
   link_used: { status: 410, message: 'This link_token has already been used. Create a new one.' },
@@ -129,6 +165,8 @@ export const errors = {
     message: 'The {header} header was sent more than once, with different values.',
   },
   client_credentials_invalid: { status: 401, message: 'Invalid client credentials.' },
+  client_secret_expired: { status: 401, message: 'This client secret expired at {expired_at}.' },
+  secret_not_permitted: { status: 403, message: 'This client secret does not permit the request: {limit}.' },
   metrics_token_invalid: { status: 401, message: 'Send the METRICS_TOKEN of this installation as a bearer token.' },
   access_token_missing: { status: 401, message: 'Missing access_token header.' },
   access_token_invalid: { status: 401, message: 'User not found.' },
@@ -145,7 +183,10 @@ export const errors = {
   route_not_found: { status: 404, message: 'No such endpoint: {method} {path}' },
   update_mode_user_not_found: { status: 404, message: 'User not found.' },
   provider_not_found: { status: 404, message: "Provider with EMR ID '{id}' not found." },
+  referring_provider_not_found: { status: 404, message: "Referring provider with EMR ID '{id}' not found." },
   staff_not_found: { status: 404, message: "Staff member with ID '{id}' not found." },
+  appointment_not_found: { status: 404, message: 'Appointment not found.' },
+  patient_not_found: { status: 404, message: 'Patient not found.' },
   location_not_found: { status: 404, message: "Location with EMR ID '{id}' not found." },
   pharmacy_not_found: { status: 404, message: "Pharmacy with EMR ID '{id}' not found." },
   record_unnamed: { status: 404, message: '{reason}' },
@@ -159,9 +200,18 @@ export const errors = {
     status: 409,
     message: '{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.',
   },
+  appointment_not_in_emr: {
+    status: 409,
+    message: 'The appointment has no EMR ID. Wait for the event of its booking, or correct it if it has failed.',
+  },
+  claim_exists: { status: 409, message: 'The appointment has a claim already: {claim_id}.' },
   first_sync_pending: {
     status: 409,
     message: 'The first sync has not finished reading {list}. Try again in a few seconds.',
+  },
+  job_started: {
+    status: 409,
+    message: 'The job can no longer be canceled: it has started or finished.',
   },
   job_not_repeatable: { status: 409, message: '{reason}' },
   job_not_reviewable: { status: 409, message: 'This job is not waiting for review, or has already been reviewed.' },
@@ -180,27 +230,27 @@ export const errors = {
   },
   request_timeout: { status: 408, message: 'The request took too long to arrive.' },
   body_too_large: { status: 413, message: 'Request body exceeds {limit}.' },
-  document_too_large: { status: 413, message: 'document exceeds the maximum size of 5 MB.' },
+  document_too_large: { status: 413, message: '{document} exceeds the maximum size of 5 MB.' },
   document_over_emr_limit: {
     status: 400,
-    message: 'document exceeds the EMR’s limit of {limit} per document.',
+    message: '{document} exceeds the EMR’s limit of {limit} per document.',
   },
   document_script_refused: {
     status: 415,
     message:
-      'document is a PDF that contains JavaScript, or is protected and cannot be checked. Print it to a new PDF and upload that.',
+      '{document} is a PDF that contains JavaScript, or is protected and cannot be checked. Print it to a new PDF and upload that.',
   },
   document_action_refused: {
     status: 415,
     message:
-      'document is a PDF that starts programs, opens files elsewhere, sends a form or plays rich media. Print it to a new PDF and upload that.',
+      '{document} is a PDF that starts programs, opens files elsewhere, sends a form or plays rich media. Print it to a new PDF and upload that.',
   },
   document_attachment_refused: {
     status: 415,
     message:
-      'document is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.',
+      '{document} is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.',
   },
-  document_type_unsupported: { status: 415, message: 'document must be a PDF, JPEG or PNG file.' },
+  document_type_unsupported: { status: 415, message: '{document} must be a PDF, JPEG or PNG file.' },
   body_encoding_unsupported: {
     status: 415,
     message: 'Request body must not be compressed. Send it without Content-Encoding.',
@@ -216,6 +266,7 @@ export const errors = {
     status: 429,
     message: 'Too many open event streams. Close some of them, or register a webhook.',
   },
+  quota_exceeded: { status: 429, message: 'Quota exceeded: {quota}.' },
   rate_limited: { status: 429, message: 'Rate limit exceeded.' },
   internal: { status: 500, message: 'Internal error. Include the request_id when you report it.' },
   database_unavailable: {
@@ -241,7 +292,24 @@ type Gaps<Code extends ErrorCode> = Placeholders<(typeof errors)[Code]['message'
 type Fill<Code extends ErrorCode> = Record<Gaps<Code>, string>;
 /** For each code whose message has placeholders, their values. */
 export type Fills = { [Code in ErrorCode as [Gaps<Code>] extends [never] ? never : Code]: Fill<Code> };
-type Details = { field?: string; retry_after_s?: number; cause?: unknown };
+/** One of the invalid fields of a request. */
+export type FieldError = { field: string | null; code: ErrorCode; message: string };
+/** `ids`: further fields of the body, with IDs of existing records. */
+type Details = {
+  field?: string;
+  ids?: Readonly<Record<string, string>>;
+  retry_after_s?: number;
+  cause?: unknown;
+  errors?: readonly FieldError[];
+};
+
+/** Codes of errors that say which fields of a request are invalid. */
+const validation_codes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'missing_field',
+  'unexpected_fields',
+  'unexpected_query',
+  'invalid_field',
+]);
 
 /** An error whose message is returned to the caller verbatim. Anything else that is thrown becomes `internal`. */
 export class ApiError extends Error {
@@ -249,6 +317,9 @@ export class ApiError extends Error {
   readonly status: number;
   readonly field: string | undefined;
   readonly retry_after_s: number | undefined;
+  /** All invalid fields, the one of the message first. Undefined for errors that are not about fields. */
+  readonly errors: readonly FieldError[] | undefined;
+  readonly ids: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
     super(message, { cause: details.cause });
@@ -257,6 +328,9 @@ export class ApiError extends Error {
     this.status = errors[code].status;
     this.field = details.field;
     this.retry_after_s = details.retry_after_s;
+    this.errors =
+      details.errors ?? (validation_codes.has(code) ? [{ field: details.field ?? null, code, message }] : undefined);
+    this.ids = details.ids ?? {};
   }
 }
 

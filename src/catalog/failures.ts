@@ -51,6 +51,12 @@ export const failures = {
     remedy: 'Book another time from `GET /v1/availability`.',
     send_again: 'corrected',
   },
+  cancelled: {
+    label: 'Canceled',
+    cause: 'The job was canceled before anything was sent to the EMR.',
+    remedy: 'Send the write again if it is needed after all.',
+    send_again: 'unchanged',
+  },
   record_not_found: {
     label: 'Record not found',
     cause:

@@ -111,6 +111,7 @@ export const operator_errors = {
     status: 410,
     message: 'This invitation was used or revoked, or has expired. Ask an owner for a new one.',
   },
+  client_secrets_max: { status: 409, message: 'A client can have at most {max} active secrets. Revoke one first.' },
   operator_exists: { status: 409, message: 'An operator with this email address already exists.' },
   operator_single_sign_on: {
     status: 409,

@@ -1,7 +1,10 @@
-import type { Outbound } from '../platform/security/outbound.ts';
-import type { ClientKeys } from '../platform/security/signingKeys.ts';
+import type { webcrypto } from 'node:crypto';
+import type { Outbound, OutboundRequest } from '../platform/security/outbound.ts';
+import type { ExportedRecords, Exporter } from './bulkExports.ts';
 import type { EndpointPins } from './endpointPins.ts';
+import type { PracticeLists } from './listedPractices.ts';
 import type { Capability, FieldOperation, FieldsOf, Operations } from './operations/operations.ts';
+import type { GivenSettings, RequestSettings } from './requestSettings.ts';
 
 /**
  * One EMR instance at one address. `keys` are the signing keys of the client that the call is for, for EMRs that identify
@@ -11,15 +14,30 @@ export type EmrEndpoint = {
   address: string;
   outbound: Outbound;
   signal: AbortSignal;
-  keys?: Pick<ClientKeys, 'current'> | undefined;
+  keys?: SigningKeys | undefined;
+  /**
+   * Nothing is changed in the EMR. A write is only validated where the EMR can do that; any other is not sent, and
+   * `NotSent` is thrown in its place.
+   */
+  dry_run?: boolean | undefined;
   /** Where the credentials of an EMR app may go. Absent: there is no app, and they stay on the EMR's own host. */
   pins?: EndpointPins | undefined;
+  /**
+   * The requests that the EMR's address takes, shared by everyone who uses it. `take` is called before each request and
+   * waits if it would be one too many. `exceeded`: the EMR rejected one as too many and did not say when to try again.
+   */
+  budget?: { take: () => Promise<void>; exceeded: () => Promise<void> } | undefined;
   /** Collects the connection report of a sign-in, also of one that fails. Connectors without a report ignore it. */
   record?: ((step: ReportStep) => void) | undefined;
   /**
    * Called by connectors with a `measured_max` whenever a response shows how the EMR handles writes. Does not throw.
    */
   observeLoad?: ((sign: LoadSign) => Promise<void>) | undefined;
+} & GivenSettings;
+
+/** Returns the current signing key of a client. */
+export type SigningKeys = {
+  current(alg: 'RS384' | 'ES384'): Promise<{ kid: string; key: webcrypto.CryptoKey }>;
 };
 
 /**
@@ -30,6 +48,9 @@ export type LoadSign = 'created' | 'failed' | 'too_busy' | 'collided';
 
 /** Which of a patient's identifiers is the MRN: the one with this system, this type code, or both. */
 export type MrnRule = { system?: string | undefined; type?: string | undefined };
+
+/** A visit type that an operator set, for EMRs that do not list theirs. */
+export type VisitType = { code: string; description: string; minutes: number | null };
 
 /** What the identifiers of a few patients look like, so that a person can decide which one is the MRN. */
 export type IdentifierSample = {
@@ -152,11 +173,15 @@ export type Access = {
   timezone?: string | undefined;
   /** Which identifier is the MRN, for connectors with `sampleIdentifiers`. Absent: the connector decides per patient. */
   mrn_rule?: MrnRule | undefined;
+  /** The visit types of the organization, for connectors with `set_visit_types`. */
+  visit_types?: readonly VisitType[] | undefined;
   /**
    * Markers by which records of each type were found at this address, by any account of the same client. An account that
    * finds such a record knows that its own searches find our markers. Absent: nothing is shared.
    */
   shared_markers?: SharedMarkers | undefined;
+  /** What the last bulk export has read, for connectors with an exporter. Absent: lists by export cannot be read. */
+  exported?: ExportedRecords | undefined;
 };
 
 export type SharedMarkers = {
@@ -176,6 +201,32 @@ export type ServerDescription = {
   /** What its statement declares. Absent if the statement requires a sign-in. */
   capabilities?: readonly Capability[];
 };
+
+/**
+ * What an EMR app of a vendor looks like: the form starts with it. A blank header or host is for the owner to fill in, a
+ * blank search parameter for each practice.
+ */
+export type EmrPreset = {
+  name: string;
+  title: string;
+  /** The preferred sign-in method. */
+  way: string;
+  /** `documents`: from the vendor's public documents, not yet seen on a live system. */
+  basis: 'documents' | 'seen';
+  /** The form of the address that is linked. */
+  address: string;
+  /** What to register, and where, in this order. */
+  steps: readonly string[];
+  /** A public sandbox with which an installation can check the preset itself. */
+  sandbox: { title: string; address: string } | null;
+} & Pick<EndpointPins, 'hosts' | 'token_endpoint' | 'tenant_path'> &
+  RequestSettings;
+
+/** The version of `Connector`. Every change that an existing connector does not compile or work with raises it. */
+export const connector_api = 1;
+
+/** What the module of a connector from outside exports as its default. */
+export type OutsideConnector = Connector & { connector_api: typeof connector_api };
 
 export type Connector = {
   name: string;
@@ -200,6 +251,8 @@ export type Connector = {
    */
   unexpectedEndpoint?: (endpoint: EmrEndpoint) => Promise<string | undefined>;
   page_sign_in?: PageSignIn;
+  /** What is known about the vendors whose servers it connects to. */
+  presets?: readonly EmrPreset[];
   /** How many digits a one-time code always has: Link submits a complete one by itself. */
   code_digits?: number;
   /** Path of the page that shows one-time codes in a sandbox EMR. */
@@ -213,16 +266,38 @@ export type Connector = {
    * `parallel_max`: how many lanes of one account may use the EMR at the same time. `measured_max`: for EMRs whose
    * servers differ, the limit up to which it is raised while the server keeps up; see `observeLoad`.
    */
-  limits: { parallel_max: number; measured_max?: number };
+  limits: {
+    parallel_max: number;
+    measured_max?: number;
+    /**
+     * The EMR handles one write at a time, whoever sends it: writes to the same address take turns, across accounts,
+     * clients and processes. Its writes must announce when they send something.
+     */
+    one_write_per_address?: true;
+  };
+  /**
+   * The EMR does not list its visit types: they are a setting of the organization, and part of `Access`. `refuseCode`
+   * returns the rest of a sentence, or undefined if the EMR may have such a code.
+   */
+  set_visit_types?: { refuseCode: (code: string) => string | undefined };
   /**
    * The interface fields that the EMR has no place for, by operation. A request with one of them is rejected; all other
    * fields must be written. The operations reject them too, by name.
    */
   unsupported_fields: { readonly [Name in FieldOperation]?: readonly FieldsOf<Name>[] };
+  /** The fields that are optional in the interface but required by this EMR, by operation. */
+  required_fields?: { readonly [Name in FieldOperation]?: readonly FieldsOf<Name>[] };
   /**
    * Rules for the EMR's address beyond the outbound guard. Returns the rest of a sentence, or undefined if it is valid.
    */
   refuseAddress: (url: URL) => string | undefined;
+  /** Present if vendors publish lists of practices with this EMR. */
+  practice_lists?: PracticeLists;
+  /**
+   * Whether a request only reads, for EMRs that are also read by other methods than GET. Certification counts every other
+   * request as one that may write.
+   */
+  isRead?: (url: URL, request: Pick<OutboundRequest, 'method' | 'body'>) => boolean;
   /**
    * Signs a person in. Throws EmrFailure if the EMR cannot be reached. `page_grant` is the result of `page_sign_in`.
    */
@@ -258,12 +333,15 @@ export type Connector = {
   sampleIdentifiers?: (endpoint: EmrEndpoint, access: Access) => Promise<IdentifierSample>;
   /**
    * The operations the connector implements, and the fields that not all of its servers can store. Known without signing
-   * in, so that unsupported requests fail immediately.
+   * in, so that unsupported requests fail immediately. Every list is optional: the service reads those that are declared
+   * here, and removes nothing of the others, whose records may arrive in another way.
    */
   capabilities: readonly Capability[];
   /** The values of a grant that describe the server instead of the session. They survive a renewal. */
   grant_facts?: readonly string[];
   open: (endpoint: EmrEndpoint, access: Access) => Partial<Operations>;
+  /** Present if lists may be read by bulk export. */
+  openExporter?: (endpoint: EmrEndpoint, access: Access) => Exporter;
 };
 
 /**

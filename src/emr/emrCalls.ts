@@ -1,26 +1,42 @@
+import { recognizeCopies } from '../catalog/classCopies.ts';
 import { JsonTooComplex, parseJsonInParts } from '../platform/security/json.ts';
 import { OutboundFailure, type OutboundRequest, type OutboundResponse } from '../platform/security/outbound.ts';
 import type { EmrEndpoint } from './connector.ts';
 import { EmrFailure, type EmrFailureKind } from './emrFailure.ts';
+
+/** Thrown in a dry run in place of sending a write. Everything that could be read before has been checked. */
+export class NotSent extends Error {
+  constructor() {
+    super('A dry run sends no write.');
+    this.name = 'NotSent';
+  }
+}
+
+recognizeCopies(NotSent, 'NotSent');
 
 /**
  * Sends a request to an EMR, which failures name as `emr`. Throws an EmrFailure if there is no response: `kind_if_sent`
  * applies when the request may have reached the EMR.
  */
 export async function sendRequest(
-  { outbound, signal }: EmrEndpoint,
+  { outbound, signal, dry_run }: EmrEndpoint,
   url: string | URL,
   {
     emr,
     returns,
     kind_if_sent,
+    only_validates = false,
     ...request
   }: Pick<OutboundRequest, 'method' | 'headers' | 'body' | 'timeout_ms'> & {
     emr: string;
     returns: ResponseKind;
     kind_if_sent: EmrFailureKind;
+    /** The EMR validates this write and changes nothing. */
+    only_validates?: boolean;
   },
 ): Promise<OutboundResponse> {
+  // Here, below all connectors: none can write in a dry run by mistake.
+  if (dry_run && kind_if_sent === 'unknown_outcome' && !only_validates) throw new NotSent();
   try {
     const response_bytes_max = response_limits[returns].bytes_max;
     return await outbound.fetch(url, { ...request, signal, response_bytes_max, error_bytes_max });
@@ -92,10 +108,15 @@ const messages: Record<Exclude<OutboundFailure['kind'], 'refused_address'>, (emr
 
 /** The failure for an EMR that is overloaded. It may say how long to wait. */
 export function tooBusy(emr: string, { status, headers }: OutboundResponse): EmrFailure {
-  const retry_after = headers['retry-after'] ?? '';
-  const wait_ms = /^\d+$/.test(retry_after) ? Number(retry_after) * 1000 : Date.parse(retry_after) - Date.now();
+  const retry_after_ms = readRetryAfter(headers);
   const message = status === 429 ? `${emr} is receiving too many requests.` : `${emr} is not available right now.`;
-  return new EmrFailure('unavailable', message, Number.isNaN(wait_ms) ? {} : { retry_after_ms: Math.max(0, wait_ms) });
+  return new EmrFailure('unavailable', message, retry_after_ms === undefined ? {} : { retry_after_ms });
+}
+
+/** How long a response asks to wait: it names seconds or a date. */
+export function readRetryAfter({ 'retry-after': text = '' }: OutboundResponse['headers']): number | undefined {
+  const wait_ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isNaN(wait_ms) ? undefined : Math.max(0, wait_ms);
 }
 
 /** `The EMR` in the middle of a sentence. A product name keeps its capital. */

@@ -1,3 +1,4 @@
+import { recognizeCopies } from '../catalog/classCopies.ts';
 import type { FailureCode } from '../catalog/failures.ts';
 
 /**
@@ -66,6 +67,8 @@ export class EmrFailure extends Error {
     this.retry_after_ms = options.retry_after_ms;
   }
 }
+
+recognizeCopies(EmrFailure, 'EmrFailure');
 
 /** What an operation throws for a field that it cannot store. The API rejects requests with such a field earlier. */
 export function unsupportedField(field: string): EmrFailure {

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import { text_max } from '../model/fields.ts';
-import { document_bytes_max } from '../model/requests/documents.ts';
+import { cleanFileName, document_bytes_max } from '../model/requests/documents.ts';
 import { fairSlots, SlotsBusy } from '../platform/db/fairSlots.ts';
-import { JsonTooComplex, parseJson } from '../platform/security/json.ts';
+import { findRepeatedName, JsonTooComplex, parseJson } from '../platform/security/json.ts';
 import { rejectUnstorable } from './validate.ts';
 
 /** The deepest body of the API has 7 levels. */
@@ -13,17 +13,38 @@ const body_limits = { depth_max: 32, values_max: 20_000 };
 export function acceptJson(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, content, done) => {
-    const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-    if (bytes.every(isWhiteSpace)) return done(null, undefined);
     try {
-      const body = parseJson(bytes, body_limits);
-      // Only an escape sequence can produce such a character, so other bodies skip the check.
-      if (bytes.includes('\\u') && /\\u(0000|d[89a-f])/i.test(bytes.toString('latin1'))) rejectUnstorable(body);
-      done(null, body);
+      done(null, parseBody(typeof content === 'string' ? Buffer.from(content) : content));
     } catch (error) {
-      done(bodyError(error));
+      done(error as Error);
     }
   });
+}
+
+/** Leaves JSON bodies unread: the handler reads them (embeddedFiles.ts). */
+export function leaveJsonUnread(server: FastifyInstance): void {
+  server.removeContentTypeParser('application/json');
+  server.addContentTypeParser('application/json', (_request, _body, done) => done(null, undefined));
+}
+
+/** The value of a JSON body; undefined if it is blank. */
+export function parseBody(bytes: Buffer): unknown {
+  if (bytes.every(isWhiteSpace)) return undefined;
+  try {
+    const body = parseJson(bytes, body_limits);
+    // Only an escape sequence can produce such a character, so other bodies skip the check.
+    if (bytes.includes('\\u') && /\\u(0000|d[89a-f])/i.test(bytes.toString('latin1'))) rejectUnstorable(body);
+    const repeated = findRepeatedName(bytes);
+    if (repeated !== undefined) throw repeatedField(repeated);
+    return body;
+  } catch (error) {
+    throw bodyError(error);
+  }
+}
+
+function repeatedField(path: string): ApiError {
+  const field = path.slice(0, 200).replace(/\p{Cc}/gu, ' ');
+  return apiError('invalid_field', { rule: `${field} must be sent only once` }, { field });
 }
 
 /** A compressed body, or one in another character set, would fail as JSON that is not valid. */
@@ -46,10 +67,8 @@ function bodyError(error: unknown): Error {
   return apiError('body_too_complex', { limit });
 }
 
-/** The declared type is ignored: callers can set it to anything. */
-export type UploadedFile = { content: Buffer };
-
-export type Form = { fields: Record<string, unknown>; file: UploadedFile | undefined };
+/** A body with files. Their declared types are ignored: callers can set them to anything. */
+export type Form = { fields: Record<string, unknown>; files: readonly Buffer[] };
 
 /** How many forms of one client may wait for their turn. Their bodies are not read meanwhile. */
 const waiting_max = 32;
@@ -83,7 +102,7 @@ export function formLimiter(total: number): FormLimiter {
 export async function readForm(request: FastifyRequest, file_field: string): Promise<Form> {
   if (!request.isMultipart()) throw apiError('media_type_unsupported', { expected: 'multipart/form-data' });
   const fields: Record<string, unknown> = Object.create(null);
-  let file: UploadedFile | undefined;
+  let file: Buffer | undefined;
   let name = '';
   try {
     const limits = { fileSize: document_bytes_max, files: 1, fields: 30, fieldSize: 4 * text_max, fieldNameSize: 200 };
@@ -95,7 +114,7 @@ export async function readForm(request: FastifyRequest, file_field: string): Pro
         fields[part.fieldname] = part.fieldname in fields ? [fields[part.fieldname], value] : value;
       } else {
         const content = await part.toBuffer();
-        if (part.fieldname === file_field) [file, name] = [{ content }, fileName(part.filename)];
+        if (part.fieldname === file_field) [file, name] = [content, cleanFileName(part.filename)];
         else fields[part.fieldname] = content.length;
       }
     }
@@ -104,20 +123,13 @@ export async function readForm(request: FastifyRequest, file_field: string): Pro
   }
   // The body only contains the name of the file. A text field in place of the file does not count.
   const { [file_field]: _text, ...others } = fields;
-  return { fields: file ? { ...others, [file_field]: name } : others, file };
+  return { fields: file ? { ...others, [file_field]: name } : others, files: file ? [file] : [] };
 }
-
-/** Without the directories and control characters that a caller may have sent. `file` if nothing is left. */
-function fileName(sent: string | undefined): string {
-  const name = (sent ?? '').replace(/^.*[/\\]/s, '').replace(/\p{Cc}/gu, '');
-  return [...name.trim()].slice(0, file_name_max).join('') || 'file';
-}
-
-const file_name_max = 200;
 
 function formError(error: unknown): unknown {
   const code = (error as { code?: string } | null)?.code ?? '';
-  if (code === 'FST_REQ_FILE_TOO_LARGE') return apiError('document_too_large', undefined, { field: 'document' });
+  if (code === 'FST_REQ_FILE_TOO_LARGE')
+    return apiError('document_too_large', { document: 'document' }, { field: 'document' });
   if (code === 'FST_FILES_LIMIT')
     return apiError('invalid_field', { rule: 'document must be one file' }, { field: 'document' });
   if (/^FST_(PARTS|FIELDS)_LIMIT$/.test(code)) return apiError('form_malformed');

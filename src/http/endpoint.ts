@@ -5,15 +5,17 @@ import type { OperatorRole } from '../catalog/roles.ts';
 import type { OperationName } from '../emr/operations/operations.ts';
 import type { EventType } from '../model/events.ts';
 import type { Group } from '../model/groups.ts';
+import type { EmbeddedFiles } from '../model/requests/documents.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { ClientScope } from '../platform/db/fragments.ts';
 import type { Account } from '../product/accounts/accounts.ts';
 import type { Client } from '../product/clients/clients.ts';
 import type { AuditEntry, Context } from '../product/context.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';
-import type { LinkPurpose } from '../product/link/linkTokens.ts';
+import type { AnyPurpose } from '../product/link/linkTokens.ts';
 import type { RevealKind } from '../product/operators/operatorSessions.ts';
 import type { Operator, PendingSetup } from '../product/operators/operators.ts';
+import type { QuotaName } from './limits/quotas.ts';
 
 /**
  * The interface an endpoint belongs to; its policy is in server.ts. `api` is the public API: it is documented, and its
@@ -43,7 +45,7 @@ export const body_bytes_max: Record<Auth, number> = {
 };
 
 /** A valid link token and what it was created for. */
-export type OpenLink = { token: string; purpose: LinkPurpose };
+export type OpenLink = { token: string; purpose: AnyPurpose };
 
 /**
  * What an endpoint with `operator` authentication is about. `own`: the caller's own account, or nothing of a client; any
@@ -57,6 +59,8 @@ type CallerFor<A extends Auth> = {
   account: A extends 'account' ? Account : A extends 'client' ? Account | undefined : undefined;
   link: A extends 'link' ? OpenLink : undefined;
   operator: A extends 'operator' | 'operator_in_client' ? Operator : undefined;
+  /** The organization that the client's secret is limited to, for endpoints that check it themselves. */
+  limited_to: A extends 'client' | 'account' ? string | undefined : undefined;
   /** The clients in which the operator has the endpoint's role. */
   scope: A extends 'operator' | 'operator_in_client' ? ClientScope : undefined;
 };
@@ -75,8 +79,8 @@ export type EndpointRequest<
   body: Parsed<Body>;
   query: Parsed<Query>;
   params: Parsed<Params>;
-  /** The uploaded file, for endpoints with `file_field`. */
-  file: Buffer | undefined;
+  /** The uploaded files, for endpoints with `file_field` or `embedded_files`. */
+  files: readonly Buffer[];
   /** Adds patients, by MRN, to the request's audit record. Call it before the record is stored. */
   auditPatients: (mrns: Iterable<string | null | undefined>) => void;
   /** Sets fields of the request's audit record that the path does not name. Call it before the record is stored. */
@@ -174,12 +178,22 @@ export type EndpointOptions<
   background?: true;
   /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */
   address_cost?: number;
+  /** What its requests count against in addition to the rate limit (limits/quotas.ts), because they cost more than others. */
+  quota?: QuotaName;
   /** The operation that the account's EMR must support, and its name in the error message. */
   needs?: { operation: OperationName; label: string };
   /** The type of the job that it queues, if the job stores the request as it was sent. */
   job_type?: string;
   /** HEAD is not answered, because GET consumes or starts something. Streams do not answer it either. */
   head?: false;
+  /** The response contains a token, key or secret, or a URL that may contain one: not compressed, and stored nowhere. */
+  returns_secret?: true;
+  /**
+   * The limited client secrets that it may be called with; none unless declared. `read_only`: for what changes nothing
+   * and returns no secret. `organization`: it needs an access token of the secret's organization, or the handler compares
+   * the organization that the request names with `limited_to`.
+   */
+  limited_secrets?: { read_only?: true; organization?: 'by_access_token' | 'checked_by_handler' };
   /** The response is a stream of server-sent events, which has no end. */
   stream?: boolean;
   /** Available in sandbox mode only. */
@@ -191,11 +205,15 @@ export type EndpointOptions<
   body_filters?: true;
   /** The body is a multipart form with a file in this field. */
   file_field?: string;
+  /** The body is JSON with files in base64, which are decoded while it arrives. */
+  embedded_files?: EmbeddedFiles;
   query?: Query;
   params?: Params;
   response: Response;
   /** Errors beyond those common to all endpoints of this kind (see http/openapi/openApi.ts). */
   errors?: readonly ErrorCode[];
+  /** The status of the response, where the interface wants another one than 200. */
+  accepted_status?: 202;
   /** The events that report the outcome of an accepted request. */
   events?: readonly EventType[];
   /** Replaces the examples derived from the schemas (see http/openapi/composeExample.ts). */
@@ -233,6 +251,7 @@ type Caller = {
   account: Account | undefined;
   link: OpenLink | undefined;
   operator: Operator | undefined;
+  limited_to: string | undefined;
   scope: ClientScope | undefined;
 };
 

@@ -20,11 +20,16 @@ export function answerOtherMethods(server: FastifyInstance): {
   handle: (request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 } {
   const routes: Route[] = [];
+  /** Methods of the paths without parameters: `/v1/patients/fetch` is no ID, whatever else `/v1/patients/{id}` has. */
+  const fixed = new Map<string, string[]>();
   server.addHook('onRoute', ({ url, method, config }) => {
     if (config?.not_found) return;
+    if (!/[:*]/.test(url)) fixed.set(url, [...(fixed.get(url) ?? []), ...[method].flat()]);
     routes.push({ pattern: toPattern(url), wildcard: url.includes('*'), methods: [method].flat() });
   });
   const allowedAt = (path: string): string[] => {
+    const own = fixed.get(path);
+    if (own) return [...new Set(own)].sort();
     const matching = routes.filter(({ pattern }) => pattern.test(path));
     const specific = matching.filter(({ wildcard }) => !wildcard);
     const methods = (specific.length > 0 ? specific : matching).flatMap((route) => route.methods);
@@ -40,7 +45,11 @@ export function answerOtherMethods(server: FastifyInstance): {
   server.addHook('onRequest', async (request, reply) => {
     // Here, before Fastify looks at the body, and because a scope may have a page of its own for paths that are not found.
     const has_page = ['GET', 'HEAD'].includes(request.method) && allowedAt(readPath(request)).length === 0;
-    if (request.is404 && !has_page) return handle(request, reply);
+    const path = readPath(request);
+    const is_fixed = fixed.has(path) && request.routeOptions.url !== path && !request.is404;
+    if ((request.is404 && !has_page) || (is_fixed && !fixed.get(path)?.includes(request.method))) {
+      return handle(request, reply);
+    }
   });
   return { handle };
 }

@@ -9,6 +9,7 @@ import { type ClientKeys, clientKeys } from '../platform/security/signingKeys.ts
 import { hasEmrApp } from '../product/accounts/emrApps.ts';
 import type { Context } from '../product/context.ts';
 import { measureQueues } from '../product/jobs/queueDepth.ts';
+import { type AppOfClient, countKeySetFetches } from '../product/link/keySetFetches.ts';
 import { sandbox_label } from '../product/link/registrations.ts';
 import { routeNotFound, sendError } from './sendError.ts';
 
@@ -125,7 +126,7 @@ async function readDatabase({ db }: Pick<Context, 'db'>): Promise<{
                AS workers,
              EXISTS (SELECT FROM emr_outages WHERE last_failure_at >= since + make_interval(secs => ${tolerated_s}))
                AS emr_unreachable,
-             EXISTS (SELECT FROM webhook_endpoints WHERE status = 'enabled'
+             EXISTS (SELECT FROM webhook_endpoints WHERE status = 'enabled' AND paused_at IS NULL
                 AND failing_since <= now() - make_interval(secs => ${tolerated_s})) AS endpoint_failing`;
     return { database: true, migrations: true, in_database };
   } catch {
@@ -143,12 +144,16 @@ export function addSystemRoutes(ctx: Context, server: FastifyInstance, openapi_d
     document ??= Buffer.from(JSON.stringify(openapi_document()));
     return reply.type('application/json; charset=utf-8').send(document);
   });
+  const fetches = countKeySetFetches(ctx);
+  server.addHook('onClose', () => fetches.flushed());
   // EMRs fetch it to verify the signatures of a client.
   server.get<{ Params: { client_id: string; label: string } }>(
     '/.well-known/jwks/:client_id/:label.json',
     async (request, reply) => {
-      const keys = await findKeySet(ctx, request.params);
-      if (!keys) throw apiError('route_not_found', { method: 'GET', path: '/.well-known/jwks' });
+      const published_set = await findKeySet(ctx, request.params);
+      if (!published_set) throw apiError('route_not_found', { method: 'GET', path: '/.well-known/jwks' });
+      const { keys, app } = published_set;
+      if (app) fetches.add(app);
       return reply.header('cache-control', 'public, max-age=3600').send(await keys.published());
     },
   );
@@ -158,11 +163,11 @@ export function addSystemRoutes(ctx: Context, server: FastifyInstance, openapi_d
 async function findKeySet(
   ctx: Context,
   { client_id: public_id, label }: { client_id: string; label: string },
-): Promise<ClientKeys | undefined> {
+): Promise<{ keys: ClientKeys; app: AppOfClient | undefined } | undefined> {
   const [client] = await ctx.db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${public_id}`;
   if (!client) return undefined;
   const app_id = parseId(label);
-  const is_known =
-    (ctx.config.sandbox && label === sandbox_label) || (app_id && (await hasEmrApp(ctx, client.id, app_id)));
-  return is_known ? clientKeys(ctx, client.id) : undefined;
+  const app = app_id && (await hasEmrApp(ctx, client.id, app_id)) ? { client_id: client.id, app_id } : undefined;
+  if (!app && !(ctx.config.sandbox && label === sandbox_label)) return undefined;
+  return { keys: clientKeys(ctx, client.id), app };
 }

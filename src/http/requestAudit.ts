@@ -47,6 +47,7 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
   const { endpoint } = request.routeOptions.config;
   const actor = findActor(caller, request.params);
   if (!endpoint || endpoint.audited === false || !actor) return undefined;
+  const accepted = endpoint.accepted_status ?? 200;
   const mrns = new Set<string>();
   let fields: Parameters<RequestAudit['auditSubject']>[0] = readSubject(request.params);
   let queued: AuditEntry | undefined;
@@ -70,12 +71,12 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
     }),
     jobId: () => fields.job_id,
     recordInTransaction: async (tx) => {
-      await ctx.audit.recordInTransaction(tx, audit.entry(200));
+      await ctx.audit.recordInTransaction(tx, audit.entry(accepted));
       audit.in_transaction = true;
     },
     auditStatement: {
       entry: (operation_id) => {
-        queued = { ...audit.entry(200), subject: operation_id };
+        queued = { ...audit.entry(accepted), subject: operation_id };
         return queued;
       },
       insert: (...statement) => ctx.audit.recordStatement(...statement),

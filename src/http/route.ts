@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { TObject } from 'typebox';
-import { apiError } from '../catalog/errors.ts';
+import { ApiError, apiError } from '../catalog/errors.ts';
 import type { Context } from '../product/context.ts';
 import { anonymous, authenticate, type Caller, hashCaller } from './auth/authenticate.ts';
 import { requireFreshSignIn, requireRole, requireSetup } from './auth/authenticateOperator.ts';
-import { type Form, type FormLimiter, readForm, requireReadableBody } from './bodies.ts';
+import { requirePermittedSecret } from './auth/limitedSecrets.ts';
+import { type Form, type FormLimiter, leaveJsonUnread, readForm, requireReadableBody } from './bodies.ts';
+import { json_type, prepareRead, sendRead } from './conditional.ts';
+import { readEmbeddedFiles } from './embeddedFiles.ts';
 import {
   type AnyRequest,
   acceptsKey,
@@ -21,12 +24,14 @@ import { showToOperator } from './hidePatients.ts';
 import { readIdempotencyKey, runOnce } from './idempotency.ts';
 import type { AddressLimit } from './limits/addressLimit.ts';
 import type { Streams } from './limits/connections.ts';
+import { isDryRun, type QuotaLimiter, quotaBodyMax } from './limits/quotas.ts';
 import { applyRateLimit, type RateLimiter } from './limits/rateLimit.ts';
 import { createRequestAudit, recordResponse } from './requestAudit.ts';
-import { reader, rejectUnstorable } from './validate.ts';
+import { reader, rejectUnstorable, withErrors } from './validate.ts';
 
 type Limits = {
   limit: RateLimiter;
+  limitQuota: QuotaLimiter;
   limitForms: FormLimiter;
   address_limit: AddressLimit;
   streams: Streams;
@@ -36,43 +41,59 @@ type Limits = {
 const admitted_for_ms = 500;
 
 const no_fields = { type: 'object', properties: {} } as TObject;
-const json_type = 'application/json; charset=utf-8';
 
 /** Serves one declared endpoint. */
 export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoint, limits: Limits): void {
   const { admit, admitAgain } = createAdmission(ctx, endpoint, limits);
   const readParts = partsReader(endpoint);
+  const body_max = quotaBodyMax(endpoint) ?? body_bytes_max[endpoint.auth];
+  const readFiles = filesReader(endpoint, body_max);
   const respond = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
     await admitAgain(request);
     const response = await endpoint.handle(handlerRequest(ctx, request, readParts(request, form)));
+    if (endpoint.accepted_status && !isDryRun(request.method, request.query)) reply.status(endpoint.accepted_status);
     const shown = await showToOperator(ctx, endpoint, request, response);
-    await recordResponse(ctx, request, reply.statusCode);
+    const read = prepareRead(endpoint, request, shown);
+    await recordResponse(ctx, request, read?.not_modified ? 304 : reply.statusCode);
+    if (read) return sendRead(reply, read);
     if (shown instanceof WithHeaders && shown.body instanceof Readable) {
       limits.streams.add(shown.body, request.caller?.client?.id);
     }
     return send(reply, shown);
   };
-  server.route({
+  const route: RouteOptions = {
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     config: { endpoint, address_limiting: endpoint.auth === 'none' ? 'every_request' : 'failures' },
     exposeHeadRoute: endpoint.head !== false && !endpoint.stream,
-    bodyLimit: body_bytes_max[endpoint.auth],
+    bodyLimit: body_max,
     // Runs before the body is read: an unauthenticated request costs a lookup, not a parse.
     onRequest: admit,
     handler: async (request, reply) => {
-      const { file_field } = endpoint;
-      if (file_field === undefined) return respond(request, reply, undefined);
+      if (!readFiles) return respond(request, reply, undefined);
       const client_id = request.caller?.client?.id ?? '';
-      return limits.limitForms(client_id, request, async () =>
-        respond(request, reply, await readForm(request, file_field)),
-      );
+      return limits.limitForms(client_id, request, async () => respond(request, reply, await readFiles(request)));
     },
-  });
+  };
+  if (endpoint.embedded_files === undefined) server.route(route);
+  else
+    server.register(async (scope) => {
+      leaveJsonUnread(scope);
+      scope.route(route);
+    });
+}
+
+/** How a body with files is read; undefined for other bodies. */
+function filesReader(endpoint: Endpoint, body_max: number): ((request: FastifyRequest) => Promise<Form>) | undefined {
+  const { file_field, embedded_files } = endpoint;
+  if (file_field !== undefined) return (request) => readForm(request, file_field);
+  if (embedded_files === undefined) return undefined;
+  const sizes = { body_bytes_max: body_max, json_bytes_max: body_bytes_max[endpoint.auth] };
+  return (request) => readEmbeddedFiles(request, embedded_files, sizes);
 }
 
 /** Identifies the caller and checks what they may do: with the headers, and again after a body that took long. */
-function createAdmission(ctx: Context, endpoint: Endpoint, { limit, address_limit }: Limits) {
+function createAdmission(ctx: Context, endpoint: Endpoint, { limit, limitQuota, address_limit }: Limits) {
   const identify = async (request: FastifyRequest) => {
     request.admitted_ms = performance.now();
     request.caller =
@@ -92,6 +113,7 @@ function createAdmission(ctx: Context, endpoint: Endpoint, { limit, address_limi
       // An operator's requests do not count against the client's rate limit.
       if (caller.client && !caller.operator) applyRateLimit(reply, limit(caller.client.id));
       requireAccount(endpoint, caller);
+      if (caller.client && !caller.operator) limitQuota(request, reply, endpoint, caller.client.id);
       if (endpoint.method !== 'GET') requireReadableBody(request.headers);
     },
     /** A body may take half a minute to arrive. What was revoked meanwhile does not count for the request. */
@@ -104,7 +126,9 @@ function createAdmission(ctx: Context, endpoint: Endpoint, { limit, address_limi
   };
 }
 
-function requireRights(ctx: Context, endpoint: Endpoint, request: FastifyRequest, { operator, client }: Caller): void {
+function requireRights(ctx: Context, endpoint: Endpoint, request: FastifyRequest, caller: Caller): void {
+  const { operator, client } = caller;
+  requirePermittedSecret(endpoint, caller);
   if (!operator) return;
   requireSetup(ctx, endpoint, operator);
   request.scope = requireRole(endpoint, operator, client);
@@ -121,7 +145,7 @@ function requireAccount(endpoint: Endpoint, { account }: Caller): void {
   }
 }
 
-type Parts = Pick<AnyRequest, 'body' | 'query' | 'params' | 'file' | 'idempotency'>;
+type Parts = Pick<AnyRequest, 'body' | 'query' | 'params' | 'files' | 'idempotency'>;
 
 /** Reads what a request consists of, by the endpoint's schemas. */
 function partsReader(endpoint: Endpoint): (request: FastifyRequest, form: Form | undefined) => Parts {
@@ -132,24 +156,46 @@ function partsReader(endpoint: Endpoint): (request: FastifyRequest, form: Form |
     const params = request.params as Record<string, unknown>;
     rejectUnstorable(raw_query);
     rejectUnstorable(params);
-    const query = readQuery(raw_query);
-    const body = readBody?.(readRawBody(request, form));
+    const { query, body } = readAll({
+      query: () => readQuery(raw_query),
+      body: () => readBody?.(readRawBody(request, form)),
+    });
     const { client, account, operator } = request.caller ?? anonymous;
     const idempotency =
       acceptsKey(endpoint) && !operator
         ? readIdempotencyKey(idempotencyKeys(request), account?.id ?? client?.id, {
             endpoint: endpoint.id,
             params,
-            body: form?.file ? { ...body, file: hashFile(form.file.content) } : (body ?? null),
+            body: withHashes(body, form),
           })
         : undefined;
-    return { body, query, params, file: form?.file?.content, idempotency };
+    return { body, query, params, files: form?.files ?? [], idempotency };
   };
+}
+
+type Read = { query: () => Parts['query']; body: () => Parts['body'] };
+
+/** Reads both parts. If the first is not valid, the error also lists what is wrong with the second. */
+function readAll(read: Read): Pick<Parts, 'query' | 'body'> {
+  const errors: ApiError[] = [];
+  const attempt = <T>(readPart: () => T): T | undefined => {
+    try {
+      return readPart();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      errors.push(error);
+      return undefined;
+    }
+  };
+  const [query = {}, body] = [attempt(read.query), attempt(read.body)];
+  const [first] = errors;
+  if (first) throw first.errors ? withErrors(first, errors) : first;
+  return { query, body };
 }
 
 /** What the handler is called with. */
 function handlerRequest(ctx: Context, request: FastifyRequest, parts: Parts): AnyRequest {
-  const { client, account, link, operator } = request.caller ?? anonymous;
+  const { client, account, link, operator, secret } = request.caller ?? anonymous;
   const { audit } = request;
   const recordInTransaction = audit?.recordInTransaction ?? (async () => {});
   return {
@@ -160,6 +206,7 @@ function handlerRequest(ctx: Context, request: FastifyRequest, parts: Parts): An
     account,
     link,
     operator,
+    limited_to: secret?.org_id ?? undefined,
     scope: request.scope,
     ...parts,
     auditPatients: audit?.auditPatients ?? (() => {}),
@@ -197,6 +244,8 @@ function send(reply: FastifyReply, response: unknown): FastifyReply {
   return reply.send(response);
 }
 
-function hashFile(content: Buffer): string {
-  return createHash('sha256').update(content).digest('hex');
+/** The body with what its files contain. */
+function withHashes(body: Parts['body'], form: Form | undefined): unknown {
+  const [file, ...others] = (form?.files ?? []).map((content) => createHash('sha256').update(content).digest('hex'));
+  return file === undefined ? (body ?? null) : { ...body, file, ...(others.length > 0 && { files: others }) };
 }

@@ -4,9 +4,11 @@ import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import { newId } from '../catalog/ids.ts';
+import { errorDocUrl, findRemedy } from '../catalog/remedies.ts';
 import { document_bytes_max } from '../model/requests/documents.ts';
 import type { Context } from '../product/context.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
+import { quotaBodyMax } from './limits/quotas.ts';
 
 /** Errors of Fastify and Node that the caller caused, by code. */
 const caller_errors: Record<string, (endpoint: Endpoint | undefined) => ApiError> = {
@@ -34,7 +36,7 @@ export function sendError(ctx: Context, error: unknown, request: FastifyRequest,
   reply.status(api_error.status);
   // No hook has run yet if the URL could not be decoded.
   reply.header('x-request-id', request.id);
-  return reply.send(composeBody(api_error, request.id));
+  return reply.send(composeBody(api_error, request.id, ctx.config.base_url));
 }
 
 /**
@@ -49,7 +51,7 @@ function leavesBodyUnread({ headers }: FastifyRequest, { code }: ApiError): bool
 }
 
 function formatBodyLimit(endpoint: Endpoint | undefined): string {
-  const bytes = body_bytes_max[endpoint?.auth ?? 'none'];
+  const bytes = (endpoint && quotaBodyMax(endpoint)) ?? body_bytes_max[endpoint?.auth ?? 'none'];
   return bytes >= 1_048_576 ? `${bytes / 1_048_576} MB` : `${bytes / 1024} KB`;
 }
 
@@ -70,23 +72,27 @@ export function routeNotFound({ method, url }: FastifyRequest): ApiError {
 }
 
 /** Responds on the socket itself when Node could not parse the request. */
-export function sendParseError(error: { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  sendOnSocket(socket, (parse_errors[error.code ?? ''] ?? (() => apiError('request_malformed')))());
+export function parseErrorSender(base_url: string): (error: { code?: string }, socket: Socket) => void {
+  return (error, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    sendOnSocket(socket, (parse_errors[error.code ?? ''] ?? (() => apiError('request_malformed')))(), base_url);
+  };
 }
 
 /** Node reports CONNECT as an event with a bare socket. */
-export function sendConnectError(_request: unknown, socket: Duplex): void {
-  socket.on('error', () => socket.destroy());
-  sendOnSocket(socket, apiError('method_not_allowed', { method: 'CONNECT', allowed: 'none' }));
+export function connectErrorSender(base_url: string): (request: unknown, socket: Duplex) => void {
+  return (_request, socket) => {
+    socket.on('error', () => socket.destroy());
+    sendOnSocket(socket, apiError('method_not_allowed', { method: 'CONNECT', allowed: 'none' }), base_url);
+  };
 }
 
-function sendOnSocket(socket: Duplex, api_error: ApiError): void {
+function sendOnSocket(socket: Duplex, api_error: ApiError, base_url: string): void {
   const id = newId();
-  const body = JSON.stringify(composeBody(api_error, id));
+  const body = JSON.stringify(composeBody(api_error, id, base_url));
   socket.end(
     `HTTP/1.1 ${api_error.status} ${STATUS_CODES[api_error.status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nx-request-id: ${id}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n${body}`,
@@ -98,14 +104,29 @@ const parse_errors: Record<string, () => ApiError> = {
   ERR_HTTP_REQUEST_TIMEOUT: () => apiError('request_timeout'),
 };
 
-function composeBody(api_error: ApiError, request_id: string) {
-  if (api_error.code === 'login_required') return { success: false, error: api_error.code, message: api_error.message };
+/** The body of an error; of an expired link, exactly the prescribed fields. */
+export function composeBody(
+  {
+    code,
+    message,
+    field,
+    errors,
+    ids,
+  }: Pick<ApiError, 'code' | 'message' | 'field' | 'errors'> & Partial<Pick<ApiError, 'ids'>>,
+  request_id: string,
+  base_url: string,
+) {
+  if (code === 'login_required') return { success: false, error: code, message };
   return {
     success: false,
-    message: api_error.message,
-    code: api_error.code,
+    message,
+    code,
     request_id,
-    ...(api_error.field === undefined ? {} : { field: api_error.field }),
+    ...(field === undefined ? {} : { field }),
+    ...(errors === undefined ? {} : { errors }),
+    ...ids,
+    remedy: findRemedy(code),
+    doc_url: errorDocUrl(base_url, code),
   };
 }
 

@@ -11,12 +11,13 @@ import { acceptJson, formLimiter } from './bodies.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 import { type AddressLimit, type AddressLimiting, createAddressLimit } from './limits/addressLimit.ts';
 import { endConnectionsOnClose, limitConnections, trackStreams } from './limits/connections.ts';
+import { createQuotas } from './limits/quotas.ts';
 import { createSharedLimits, rateLimiter } from './limits/rateLimit.ts';
 import { answerOtherMethods } from './otherMethods.ts';
 import { recordResponse } from './requestAudit.ts';
 import { isLogged, loggedRequest, pathMask, traceRequests } from './requestLog.ts';
 import { addRoute } from './route.ts';
-import { sendConnectError, sendError, sendParseError, toApiError } from './sendError.ts';
+import { connectErrorSender, parseErrorSender, sendError, toApiError } from './sendError.ts';
 
 /** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */
 const hsts = 'max-age=31536000';
@@ -36,10 +37,10 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     routerOptions: { maxParamLength: 500 },
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => sendError(ctx, error, request, reply),
-    clientErrorHandler: sendParseError,
+    clientErrorHandler: parseErrorSender(ctx.config.base_url),
   });
   limitConnections(ctx, server);
-  server.server.on('connect', sendConnectError);
+  server.server.on('connect', connectErrorSender(ctx.config.base_url));
   endConnectionsOnClose(server, isDraining);
   const streams = trackStreams(server);
   traceRequests(ctx, server);
@@ -66,9 +67,10 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   server.register(multipart);
 
   const limit = shared.share('client', rateLimiter(rate_limit, rate_burst));
+  const limitQuota = createQuotas(shared);
   const limitForms = formLimiter(documentsMax(ctx.config.uploads_parallel));
   for (const endpoint of endpoints) {
-    addRoute(ctx, server, endpoint, { limit, limitForms, address_limit, streams });
+    addRoute(ctx, server, endpoint, { limit, limitQuota, limitForms, address_limit, streams });
   }
   return server;
 }

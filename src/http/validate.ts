@@ -1,7 +1,10 @@
 import { type TObject, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type ApiError, apiError } from '../catalog/errors.ts';
+import Format from 'typebox/format';
+import { Settings } from 'typebox/system';
+import { ApiError, apiError, type FieldError } from '../catalog/errors.ts';
 import { type Messages, trimText } from '../model/fields.ts';
+import { isDate, isStorable } from '../platform/time/days.ts';
 
 /**
  * What is read. `body`: a blank or null optional field is absent. `changes`, the body of a PATCH: it clears the field, or
@@ -10,6 +13,16 @@ import { type Messages, trimText } from '../model/fields.ts';
  */
 type Part = 'body' | 'changes' | 'filters' | 'query';
 type Problem = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
+
+// Those of the library accept the year 0, the name of a time zone at the end, and instants before the year 1 or after
+// 9999 in UTC, which PostgreSQL or the driver do not.
+Format.Set('date', isDate);
+Format.Set('date-time', (text) => {
+  const is_known = Format.IsDateTime(text) && isDate(text.slice(0, 10)) && !text.includes('[');
+  const ms = Date.parse(text);
+  // Not a number in a leap second.
+  return is_known && (Number.isNaN(ms) || isStorable(ms));
+});
 
 /**
  * Compiles a schema into a reader of a request's body or query. It returns the values in the form in which they are
@@ -30,18 +43,26 @@ export function reader(schema: TObject, part: Part): (sent: Record<string, unkno
     isBlank(value[name]);
   return (sent) => {
     const value = normalizeFields(schema, sent, part);
-    const missing = order.find((name) => isMissing(name, value));
-    if (missing) throw apiError('missing_field', { field: missing }, { field: missing });
+    const missing = order.filter((name) => isMissing(name, value));
     const unknown = Object.keys(value).filter((name) => !Object.hasOwn(schema.properties, name));
-    if (unknown.length > 0) {
-      throw part === 'query'
-        ? apiError('unexpected_query', { names: unknown.join(', ') }, only(unknown))
-        : apiError('unexpected_fields', { fields: unknown.join(', ') }, only(unknown));
-    }
     const checked = clears ? withoutCleared(schema, value) : value;
     check ??= Compile(strict);
-    if (check.Check(checked)) return value;
-    throw toApiError(schema, firstInOrder(order, check.Errors(checked)));
+    if (missing.length === 0 && unknown.length === 0 && check.Check(checked)) return value;
+    const unexpected = (names: string[]) =>
+      part === 'query'
+        ? apiError('unexpected_query', { names: names.join(', ') }, only(names))
+        : apiError('unexpected_fields', { fields: names.join(', ') }, only(names));
+    const absent = missing.map((name) => missingField(name, findField(schema, name)));
+    const invalid_fields = inOrder(order, listProblems(check, checked)).flatMap((problem) =>
+      toApiErrors(schema, problem),
+    );
+    const [first = invalid('request', 'The request is not valid.')] = [
+      ...absent,
+      ...(unknown.length > 0 ? [unexpected(unknown)] : []),
+      ...invalid_fields,
+    ];
+    const all = [...absent, ...unknown.map((name) => unexpected([name])), ...invalid_fields];
+    throw withErrors(first, all);
   };
 }
 
@@ -64,6 +85,13 @@ export function rejectUnstorable(value: unknown): void {
   }
 }
 
+function missingField(field: string, schema: Node | undefined): ApiError {
+  const message = schema?.messages?.required;
+  return message === undefined
+    ? apiError('missing_field', { field }, { field })
+    : new ApiError('missing_field', message, { field });
+}
+
 export function invalid(field: string, rule: string): ApiError {
   return apiError('invalid_field', { rule }, { field });
 }
@@ -82,6 +110,7 @@ type Node = {
   takes_boolean?: boolean;
   null_clears?: boolean;
   needs_value?: boolean;
+  messages?: Messages;
 };
 
 function findField({ properties = {} }: Node, name: string): Node | undefined {
@@ -182,23 +211,56 @@ function only(names: string[]) {
   return names.length === 1 && name !== undefined ? { field: name } : {};
 }
 
-function firstInOrder(order: string[], problems: Problem[]): Problem | undefined {
+/** The first of several errors, with all of them in its list: one for each field. */
+export function withErrors(first: ApiError, all: readonly ApiError[]): ApiError {
+  const by_field = new Map<string | null, FieldError>();
+  for (const error of all.flatMap(({ errors = [] }) => errors)) {
+    if (!by_field.has(error.field)) by_field.set(error.field, error);
+  }
+  const { code, message, field } = first;
+  const errors = [...by_field.values()].slice(0, errors_max);
+  return new ApiError(code, message, { ...(field !== undefined && { field }), errors });
+}
+
+/** A request can have thousands of invalid elements. */
+const errors_max = 100;
+
+/** TypeBox stops at eight problems unless it is told otherwise, for everyone. */
+function listProblems(check: ReturnType<typeof Compile>, value: unknown): Problem[] {
+  const { maxErrors } = Settings.Get();
+  Settings.Set({ maxErrors: problems_max });
+  try {
+    // Unknown fields have a problem each; that of their object says nothing more.
+    return check.Errors(value).filter(({ keyword }) => keyword !== 'additionalProperties');
+  } finally {
+    Settings.Set({ maxErrors });
+  }
+}
+
+/** A field can have several problems. */
+const problems_max = 1000;
+
+function inOrder(order: string[], problems: Problem[]): Problem[] {
   const position = (problem: Problem) => {
     const index = order.indexOf(problem.instancePath.split('/')[1] ?? '');
     return index === -1 ? order.length : index;
   };
-  return [...problems].sort((a, b) => position(a) - position(b))[0];
+  return [...problems].sort((a, b) => position(a) - position(b));
 }
 
-function toApiError(schema: TObject, problem: Problem | undefined): ApiError {
-  if (!problem) return invalid('request', 'The request is not valid.');
+function toApiErrors(schema: TObject, problem: Problem): ApiError[] {
   const path = problem.instancePath.split('/').slice(1);
-  const [missing] = (problem.params as { requiredProperties?: string[] }).requiredProperties ?? [];
-  const name = (missing === undefined ? path : [...path, missing]).reduce((all, part) => joinPath(all, part), '');
-  if (missing !== undefined) return apiError('missing_field', { field: name }, { field: name });
-  if (problem.keyword === 'boolean') return apiError('unexpected_fields', { fields: name }, { field: name });
+  const name = path.reduce((all, part) => joinPath(all, part), '');
+  const { requiredProperties: missing } = problem.params as { requiredProperties?: string[] };
+  if (missing) {
+    return missing.map((each) => {
+      const field = joinPath(name, each);
+      return apiError('missing_field', { field }, { field });
+    });
+  }
+  if (problem.keyword === 'boolean') return [apiError('unexpected_fields', { fields: name }, { field: name })];
   const field = schemaAt(schema, path) as CheckedField | undefined;
-  return invalid(name, describeRule(name, field, problem).replaceAll('{name}', name));
+  return [invalid(name, describeRule(name, field, problem).replaceAll('{name}', name))];
 }
 
 /** The path of a field in messages: `hours[0].shifts[1].start`. */
@@ -216,7 +278,10 @@ function describeRule(name: string, field: CheckedField | undefined, problem: Pr
     case 'maxLength':
       return field?.messages?.maxLength ?? `${name} exceeds maximum length of ${limit} characters`;
     case 'minLength':
-      return field?.messages?.minLength ?? `${name} must be at least ${limit} characters`;
+      if (field?.messages?.minLength) return field.messages.minLength;
+      return limit === 1 ? `${name} must not be empty` : `${name} must be at least ${limit} characters`;
+    case 'exclusiveMinimum':
+      return `${name} must be more than ${limit}`;
     case 'minimum':
       return `${name} must be at least ${limit}`;
     case 'maximum':

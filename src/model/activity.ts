@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { choices, id, nullable } from './fields.ts';
 import { Job } from './job.ts';
 
-/** What an application sees of its own jobs, accounts and requests, without anything about patients. */
+/** What an application sees of its own jobs, accounts and requests. Only its own references can name a patient. */
 
 const moment = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -19,6 +19,7 @@ export const JobSummary = Type.Object(
   {
     job_id: Job.properties.job_id,
     type: Job.properties.type,
+    reference: Job.properties.reference,
     status: Job.properties.status,
     waiting_for_relink: Type.Boolean({
       description: 'Whether the job is queued until the account is re-linked',
@@ -60,6 +61,10 @@ export const LinkedAccount = Type.Object(
             job_id: Type.Integer({ description: 'ID of the sync’s job' }),
             status: Job.properties.status,
             at: moment('When the sync finished, or started if it is still running'),
+            emr_requests: Type.Integer({
+              description: 'Requests that the sync has sent to the EMR so far',
+              examples: [48],
+            }),
           },
           { schema_name: 'LastSync', description: 'The newest sync of the organization' },
         ),

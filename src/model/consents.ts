@@ -8,7 +8,10 @@ export const read_subjects = [
   'insurance',
   'medications',
   'orders',
+  'documents',
+  'referrals',
   'visits',
+  'tasks',
   'balances',
   'appointments',
   'schedules',
@@ -20,5 +23,18 @@ export const read_subjects = [
 ] as const;
 export type ReadSubject = (typeof read_subjects)[number];
 
-export const write_subjects = ['patients', 'insurance', 'appointments', 'documents', 'messages', 'refills'] as const;
+export const write_subjects = [
+  'patients',
+  'insurance',
+  'appointments',
+  'documents',
+  'payments',
+  'claims',
+  'messages',
+  'notes',
+  'tasks',
+  'refills',
+  'referrals',
+  'providers',
+] as const;
 export type WriteSubject = (typeof write_subjects)[number];

@@ -44,7 +44,7 @@ export const immediately = Type.Optional(
   Type.Boolean({ description: 'Makes the old one invalid at once instead of after 24 hours. Default: false' }),
 );
 
-export type Messages = Partial<Record<'minLength' | 'maxLength' | 'pattern' | 'anyOf', string>>;
+export type Messages = Partial<Record<'required' | 'minLength' | 'maxLength' | 'pattern' | 'anyOf', string>>;
 
 /**
  * An enum with an explanation of every value. The explanations are part of the OpenAPI document (`x-enumDescriptions`, as
@@ -115,8 +115,8 @@ export function patientDetail<Schema extends TSchema>(schema: Schema) {
 /** The URL of a webhook endpoint. The role `support` sees only its origin: path, query and user info may contain secrets. */
 export const webhook_url = Type.Unsafe<string>({ type: 'string', secret_url: true });
 
-export function nullable<Schema extends TSchema>(schema: Schema) {
-  return Type.Union([schema, Type.Null()]);
+export function nullable<Schema extends TSchema>(schema: Schema, options: TSchemaOptions = {}) {
+  return Type.Union([schema, Type.Null()], options);
 }
 
 /** A calendar date. */
@@ -153,26 +153,53 @@ export const sync_state = Type.Optional(
 
 export const pagination = Type.Object(
   {
-    page: Type.Integer({ description: 'Number of this page, starting at 1' }),
-    current_page: Type.Integer({ description: 'Same as page' }),
+    page: numbered('Number of this page, starting at 1'),
+    current_page: numbered('Same as page'),
     page_size: Type.Integer({ description: 'Maximum number of records on a page' }),
-    total_count: Type.Integer({ description: 'Number of records on all pages' }),
-    total_pages: Type.Integer({ description: 'Number of pages' }),
+    total_count: numbered('Number of records on all pages'),
+    total_pages: numbered('Number of pages'),
+    next_cursor: Type.Optional(
+      nullable(
+        Type.String({
+          description:
+            'In a walk by `cursor`: the value of `cursor` for the next page, or null if this is the last one',
+        }),
+        { not_in_examples: true },
+      ),
+    ),
   },
   { schema_name: 'Pagination', description: 'Which page this is, and how many there are' },
 );
 
+/** A field of pages with a number. */
+function numbered(description: string) {
+  return Type.Optional(Type.Integer({ description: `${description}. Absent in a walk by \`cursor\`` }));
+}
+
 /** The parameters of a range of days. */
 export function days(of: string) {
+  const { start_date, end_date } = requiredDays(of);
+  return { start_date: Type.Optional(start_date), end_date: Type.Optional(end_date) };
+}
+
+export function requiredDays(of: string) {
   return {
-    start_date: Type.Optional(day({ description: `First ${of}, inclusive` })),
-    end_date: Type.Optional(day({ description: `Last ${of}, inclusive` })),
+    start_date: day({ description: `First ${of}, inclusive` }),
+    end_date: day({ description: `Last ${of}, inclusive` }),
   };
 }
 
-/** The paging parameters of a list. */
+/** The paging parameters of a list, by number or by cursor. */
 export function paging(page_size: number, page_size_max: number) {
   return {
+    cursor: Type.Optional(
+      text({
+        maxLength: 1000,
+        description:
+          'Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page`',
+        not_in_examples: true,
+      }),
+    ),
     page: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1, description: 'Number of the page, starting at 1' }),
     ),
@@ -219,6 +246,14 @@ export const us_zip = Type.String({
 /** The digits of a phone number without the country code, by which numbers are compared. Empty if it has none. */
 export function phoneDigits(phone: string): string {
   return phone.replace(/[^0-9]/g, '').replace(/^1(?=[0-9]{10}$)/, '');
+}
+
+/** The elements of a list that is sent as one text, separated by commas. */
+export function splitList(list: string): string[] {
+  return list
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
 }
 
 export const us_phone = Type.String({

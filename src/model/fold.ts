@@ -24,6 +24,17 @@ export function fold(name: string): string {
   );
 }
 
+/** Several names may be in one index entry, which is limited to 2,700 bytes: up to four for each character. */
+const indexed_max = 300;
+
+/** A name as a column that is searched for parts of it. */
+export function nameColumn(name: string | null): string {
+  // PostgreSQL refuses half of a character that has two code units.
+  return fold(name ?? '')
+    .slice(0, indexed_max)
+    .replace(/[\ud800-\udbff]$/, '');
+}
+
 /**
  * A name to search for; null if nothing is left after normalization, such as for a lone accent. Nothing matches null,
  * whereas the empty text is part of every name.

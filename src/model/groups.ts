@@ -17,13 +17,30 @@ export const groups = [
     description: 'Record calls in a patient’s chart, with refill requests and follow-up actions.',
   },
   { name: 'Patients', description: 'List patients as of the last sync, fetch them live, create and update them.' },
-  { name: 'Patient insurance', description: 'Add and update a patient’s insurance records.' },
+  {
+    name: 'Patient insurance',
+    description: 'List, add and update insurances of patients, and list eligibility checks.',
+  },
   { name: 'Appointments', description: 'Find open times, book and retrieve appointments.' },
   { name: 'Documents', description: 'Upload PDF and image documents to a chart.' },
-  { name: 'Claims and orders', description: 'List claims and orders as of the last sync.' },
+  { name: 'Billing', description: 'Post payments of patients to their ledger.' },
+  { name: 'Notes', description: 'Add notes to visits and to charts.' },
+  { name: 'Tasks', description: 'Create tasks about patients, and add notes to them.' },
+  {
+    name: 'Referrals',
+    description:
+      'List referrals as of the last sync, and create them with their documents, such as letters and reports.',
+  },
+  { name: 'Claims and orders', description: 'List claims and orders as of the last sync, and create claims.' },
   {
     name: 'Practice',
     description: 'Providers, locations, staff and code lists as of the last sync, and their settings.',
+  },
+  {
+    name: 'Changes',
+    title: 'Change feed',
+    address: 'change-feed',
+    description: 'Keep a copy of an organization’s records in step.',
   },
   { name: 'Jobs', description: 'Follow the progress of a write.' },
   { name: 'Events', address: 'webhook-events', description: 'List and resend events.' },

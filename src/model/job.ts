@@ -1,11 +1,22 @@
 import { Type } from 'typebox';
 import { failure_code } from '../catalog/failures.ts';
-import { choices, nullable } from './fields.ts';
+import { choices, nullable, text } from './fields.ts';
+
+/** The client's own reference of a write. */
+export const reference = text({
+  minLength: 1,
+  maxLength: 100,
+  description: 'Your own reference for the request, returned with its job and its event; not necessarily unique',
+  examples: ['intake-4711'],
+  // In examples it would look like a part of every request.
+  not_in_examples: true,
+});
 
 export const Job = Type.Object(
   {
     job_id: Type.Integer({ description: 'ID of the job' }),
     type: Type.String({ description: 'The write that the job performs', examples: ['telephone_encounter.create'] }),
+    reference: nullable(Type.String({ description: 'The `reference` of the request; null if it had none' })),
     status: choices(
       {
         queued: 'Waiting to run, or to be retried',
@@ -13,6 +24,7 @@ export const Job = Type.Object(
         succeeded: 'Everything is saved in the EMR',
         partial: 'Saved in the EMR except for a part that the event names',
         failed: 'Nothing is saved in the EMR',
+        cancelled: 'Canceled before anything was sent to the EMR',
         needs_review: 'It is unknown whether it was saved: check in the EMR',
       },
       { description: 'State of the job', examples: ['succeeded'] },
@@ -75,6 +87,24 @@ export const ErrorBody = Type.Object(
     code: Type.String({ description: 'Stable, machine-readable error code; new codes may be added' }),
     request_id: Type.String({ description: 'ID of the request; include it when you ask for help' }),
     field: Type.Optional(Type.String({ description: 'The field that caused the error, if there is one' })),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            field: nullable(Type.String({ description: 'The field; null if the request as a whole is meant' })),
+            code: Type.String({ description: 'Stable, machine-readable error code of the field' }),
+            message: Type.String({ description: 'What is wrong with the field; its wording may change' }),
+          },
+          { schema_name: 'FieldError', description: 'An invalid field of a request' },
+        ),
+        { description: 'All invalid fields, if the request is not valid; the first is that of the message' },
+      ),
+    ),
+    remedy: Type.String({ description: 'What to do about it; its wording may change' }),
+    doc_url: Type.String({ description: 'The section about the code in the documentation of this installation' }),
+    claim_id: Type.Optional(
+      Type.String({ description: 'With `claim_exists`: Chartwire’s ID of the claim that the appointment has' }),
+    ),
   },
   { schema_name: 'Error', description: 'The body of an error response' },
 );

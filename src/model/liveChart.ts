@@ -87,6 +87,21 @@ export const LiveInsurance = Type.Object({
 });
 export type LiveInsurance = Static<typeof LiveInsurance>;
 
+export const LiveTask = Type.Object({
+  emr_task_id: string,
+  subject: optional,
+  description: optional,
+  status: optional,
+  assignee_user_id: optional,
+  assignee_name: optional,
+  phone_call_type_id: optional,
+  phone_call_type: optional,
+  notify_list: Type.Array(string),
+  created_at: optional,
+  notes: Type.Array(Type.Object({ at: optional, by: optional, text: string })),
+});
+export type LiveTask = Static<typeof LiveTask>;
+
 /** Only the criteria of `search_by` are used. */
 export const PatientFetchRequest = Type.Object(
   {
@@ -107,7 +122,7 @@ export const PatientFetchRequest = Type.Object(
     include: Type.Optional(
       Type.Union([text(), Type.Array(text(), { maxItems: 10 })], {
         messages: { anyOf: 'include must be a comma-separated string or an array of strings' },
-        description: 'What to return in addition: `insurances`',
+        description: 'What to return in addition: `insurances`, `tasks`',
         examples: ['insurances'],
       }),
     ),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { choices, clearable, text, unclearable } from './fields.ts';
+import { choices, clearable, nullable, text, unclearable } from './fields.ts';
 import { VisitCode } from './records/visitTypes.ts';
 
 /** Weekdays as the API names them, in the order of ISO 8601. */
@@ -144,7 +144,26 @@ const Code = Type.Object(
   { schema_name: 'Code', description: 'A code of the EMR and its name' },
 );
 
-/** Codes that an EMR instance accepts for patients, and the patient fields that it requires in addition to ours. */
+const payment_methods = Type.Array(Code, {
+  description: 'Payment methods of the practice; POST /v1/payments takes their names',
+  examples: [[{ code: 'CHK', name: 'Check' }]],
+});
+
+const phone_call_types = Type.Array(
+  Type.Object(
+    {
+      id: Type.String({ description: 'The EMR’s ID of the type', examples: ['2'] }),
+      name: Type.String({ description: 'The name', examples: ['Billing question'] }),
+    },
+    { schema_name: 'PhoneCallType', description: 'A kind of phone call that the practice distinguishes' },
+  ),
+  { description: 'Types of phone calls' },
+);
+
+/**
+ * Codes that an EMR instance accepts, and the patient fields that it requires in addition to ours. null: the EMR has no
+ * such list.
+ */
 export const CodeLists = Type.Object({
   languages: Type.Array(Code, { description: 'Languages of patients' }),
   races: Type.Array(Code, {
@@ -155,6 +174,8 @@ export const CodeLists = Type.Object({
     description: 'Ethnicities of patients',
     examples: [[{ code: 'D', name: 'Declined to specify' }]],
   }),
+  payment_methods: nullable(payment_methods),
+  phone_call_types: nullable(phone_call_types),
   required_patient_fields: Type.Array(Type.String(), {
     description: 'Fields that the EMR requires for a new patient, in addition to ours',
     examples: [['phone']],
@@ -182,6 +203,8 @@ export const Settings = Type.Object(
     visit_types: Type.Array(VisitCode, { description: 'Types of visits' }),
     visit_statuses: Type.Array(VisitCode, { description: 'Statuses of visits' }),
     ...CodeLists.properties,
+    payment_methods,
+    phone_call_types,
     required_patient_fields: Type.Array(Type.String(), {
       description: 'Fields that POST /v1/patients requires for this EMR',
       examples: [['first_name', 'last_name', 'dob', 'sex', 'phone']],

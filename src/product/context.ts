@@ -36,6 +36,8 @@ export type Context = {
   /** Undefined if single sign-on is not configured. */
   identity_provider: IdentityProvider | undefined;
   connectors: ReadonlyMap<string, Connector>;
+  /** In a dry run, changes of `db` are rolled back and nothing learned about an account is stored. This is the real one. */
+  dry_run?: { db: Database } | undefined;
   /** Limits how many jobs have a document in memory. */
   document_slots: FairSlots;
 };

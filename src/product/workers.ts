@@ -13,31 +13,26 @@ import { rotateRequests } from './audit/requests.ts';
 import { sealAudit } from './audit/seals.ts';
 import { verifyIfDue } from './audit/verification.ts';
 import type { Context } from './context.ts';
+import { refreshDirectory } from './directory/refreshDirectory.ts';
 import { purgeJobInputs, purgeUnlinkedCaches } from './erasure/retention.ts';
 import { purgeExpiredKeys } from './jobs/idempotencyKeys.ts';
 import { boundLanePauses } from './jobs/lanes.ts';
 import { findExpiredParkedJobs, findStrandedJobs, repairStrandedJob, unparkExpiredJob } from './jobs/park.ts';
-import { createLaneRunner, type JobHandler } from './jobs/run.ts';
+import { createLaneRunner } from './jobs/run.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
 import { purgeAttempts, purgeDevices } from './operators/signIn.ts';
-import { sync } from './records/sync.ts';
-import { requestDueSyncs, sync_type } from './records/syncPasses.ts';
+import { noticeTimeline, purgeChanges } from './records/changes.ts';
+import { requestDueSyncs } from './records/syncPasses.ts';
 import { deliver } from './webhooks/deliver.ts';
 import { boundDeliveryPauses } from './webhooks/deliveries.ts';
 import { purgeEvents } from './webhooks/events.ts';
 import { purgeReceived } from './webhooks/receiver/receivers.ts';
-import { writes } from './writes/writes.ts';
+import { job_handlers } from './writes/jobHandlers.ts';
 
 export type Workers = { alive(): boolean; stop(): Promise<void> };
-
-/** The handler of every job type. */
-const handlers: ReadonlyMap<string, JobHandler> = new Map([
-  [sync_type, sync],
-  ...writes.map((write) => [write.type, write.job_handler] as const),
-]);
 
 /** A shutdown takes at most 25 s: 20 for running work, 3 to release the rest, 2 for everything else. */
 const grace_ms = 20_000;
@@ -47,7 +42,7 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
   const owner = `${hostname()}:${process.pid}:${newId().slice(-8)}`;
   const lease_ms = ctx.config.lease_seconds * 1000;
   const onError = (error: unknown) => ctx.log.error({ err: error }, 'worker failed; the work will be retried');
-  const runLane = createLaneRunner(handlers, expireAccount, createCircuits());
+  const runLane = createLaneRunner(job_handlers, expireAccount, createCircuits());
   const endpoint_circuits = createCircuits();
   const createSource = (table: LeasedTable, run: WorkSource['run']): WorkSource => ({
     claim: createClaimer(ctx.db.system, table, { owner, lease_ms }),
@@ -89,6 +84,9 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
     { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance) },
     { name: 'audit_verification', every_ms: 60 * minute_ms, run: () => verifyIfDue(ctx) },
     { name: 'sign_out', every_ms: 5_000, run: () => signOutAccounts(ctx) },
+    // While the server still knows where it took over.
+    { name: 'timeline', every_ms: 5_000, run: async () => void (await noticeTimeline(ctx.db.system)) },
+    { name: 'directory', every_ms: 10 * minute_ms, run: () => refreshDirectory(ctx) },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];
 }
@@ -106,6 +104,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeAttempts(system),
     purgeExpiredKeys(system),
     purgeEvents(system, config.event_days),
+    purgeChanges(system),
     purgeJobInputs(ctx, config.job_input_days),
     purgeUnlinkedCaches(ctx, config.unlinked_days),
     rotateRequests(system, config.requests_days),

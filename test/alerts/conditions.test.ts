@@ -136,6 +136,42 @@ describe('an alert is open', () => {
     await awaitAlerts('account_login_required', 0);
   });
 
+  test('an alert is open while a list of practices cannot be read again, or lacks too many', async () => {
+    const name = 'https://lists.example.org/practices.json?key=secret';
+    await fixture.owner`INSERT INTO directory_sources (id, name, url, failing_since)
+      VALUES (gen_random_uuid(), ${name}, ${name}, now())`;
+    const summary = 'The list of practices at https://lists.example.org/practices.json could not be read.';
+    expect(await awaitAlerts('directory_failing', 1)).toMatchObject([{ summary, page: '/' }]);
+    await fixture.owner`UPDATE directory_sources SET failing_since = NULL, held_missing = 30, held_stored = 40`;
+    expect(await awaitAlerts('directory_failing', 1)).toMatchObject([
+      { summary: 'The list of practices at https://lists.example.org/practices.json lacks 30 of 40 practices.' },
+    ]);
+    await fixture.owner`DELETE FROM directory_sources`;
+    await awaitAlerts('directory_failing', 0);
+  });
+
+  test('an alert is open while a secret is about to expire', async () => {
+    const { client_id } = fixture.sandbox;
+    const expires_at = new Date(Date.now() + 13 * 86_400_000).toISOString();
+    await operator.post(`clients/${client_id}/keys`, { access: 'read_only', expires_at });
+    expect(await awaitAlerts('secret_expiring', 1)).toMatchObject([{ page: `/settings/clients/${client_id}` }]);
+    await fixture.owner`UPDATE client_secrets SET revoked_at = now() WHERE expires_at IS NOT NULL`;
+    await awaitAlerts('secret_expiring', 0);
+  });
+
+  test('an alert is open while an open transaction delays the change feed', async () => {
+    await awaitAlerts('change_feed_stalled', 0);
+    await fixture.owner.begin(async (tx) => {
+      await tx`UPDATE claims SET seen_in = seen_in WHERE id = (SELECT id FROM claims LIMIT 1)`;
+      await fixture.owner`DELETE FROM orders WHERE id = (SELECT id FROM orders LIMIT 1)`;
+      await fixture.owner`UPDATE record_changes SET changed_at = now() - interval '70 seconds' WHERE deleted`;
+      expect(await awaitAlerts('change_feed_stalled', 1)).toMatchObject([
+        { summary: expect.stringMatching(/^The change feed has not shown a change for \d+ seconds\.$/), page: '/' },
+      ]);
+    });
+    await awaitAlerts('change_feed_stalled', 0);
+  });
+
   test('an alert is open while work that could run does not', async () => {
     // A job that ended meanwhile would make its lane ready anew.
     await until('no job to run', async () => (await fixture.owner`SELECT FROM lanes`).length === 0);

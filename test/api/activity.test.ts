@@ -35,6 +35,7 @@ describe('GET /v1/jobs', () => {
         finished_at: expect.any(String),
         error_code: null,
         run_again_of: null,
+        reference: null,
       },
     ]);
     const next = await get(`/v1/jobs?type=telephone_encounter.create&page_size=1&before=${page.next}`);
@@ -111,6 +112,7 @@ describe('GET /v1/accounts', () => {
         job_id: expect.any(Number),
         status: expect.stringMatching(/^(queued|running|succeeded)$/),
         at: expect.any(String),
+        emr_requests: expect.any(Number),
       },
       waiting_jobs: 0,
     });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
-import { apiAs, expectApiError, raw, sendBytes } from './support.ts';
+import { apiAs, expectAdvice, expectApiError, raw, sendBytes } from './support.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -61,13 +61,11 @@ test('a request with two Host headers is rejected, also if they are equal', asyn
 
 describe('caching', () => {
   test.each([
-    ['a read', 'GET', '/v1/patients', 200],
     ['a secret', 'GET', '/v1/webhook', 200],
     ['a rejected query', 'GET', '/v1/patients?page=0', 400],
     ['a record that does not exist', 'GET', '/v1/jobs/999999', 404],
     ['a route that does not exist', 'GET', '/v1/nowhere', 404],
     ['an unknown link token', 'GET', '/link/v1/session', 404],
-    ['the EMRs', 'GET', '/link/emrs', 200],
     ['the session', 'GET', '/dashboard/api/session', 200],
     ['metrics', 'GET', '/metrics', 200],
     ['a malformed body', 'POST', '/v1/sync', 400],
@@ -108,11 +106,14 @@ describe('an error', () => {
   ])('has the same format if the request fails before routing: %s', async (_case, sent, status) => {
     const response = await raw(fixture.sandbox.base_url, { method: 'GET', ...sent });
     expect(response.status).toBe(status);
-    expect(JSON.parse(response.text)).toStrictEqual({
+    const body = JSON.parse(response.text);
+    expect(body).toStrictEqual({
       success: false,
       message: expect.any(String),
       code: expect.stringMatching(/^[a-z_]+$/),
       request_id: response.headers['x-request-id'],
+      ...(body.code === 'invalid_field' && { errors: [{ field: null, code: body.code, message: body.message }] }),
+      ...expectAdvice(body),
     });
     expect(response.headers['x-request-id']).toMatch(request_id);
   });

@@ -18,8 +18,14 @@ const before: {
   references: [field: string, response: Row][];
 } = { lists: new Map(), availability: undefined, settings: undefined, references: [] };
 
-const query = (path: string) => (path === '/v1/orders' ? '?patient_mrn=LK100001' : '');
 const days = 'start_date=2031-03-03&end_date=2031-03-07';
+/** The parameters that lists require. */
+const required: Record<string, string> = {
+  '/v1/orders': 'patient_mrn=LK100001',
+  '/v1/appointments': days,
+  '/v1/referrals': days,
+};
+const query = (path: string) => (path in required ? `?${required[path]}` : '');
 
 beforeAll(async () => {
   fixture = await sharedSandbox();

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
-import { expectApiError, raw } from './support.ts';
+import { expectAdvice, expectApiError, raw } from './support.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {
@@ -47,6 +47,7 @@ describe('the size of a body', () => {
         message: 'Request body exceeds 1 MB.',
         code: 'body_too_large',
         request_id: rejected.headers['x-request-id'],
+        ...expectAdvice({ code: 'body_too_large' }),
       },
     ]);
   });
@@ -132,6 +133,7 @@ describe('the media type', () => {
         message: 'Content-Type must be application/json.',
         code: 'media_type_unsupported',
         request_id: response.headers['x-request-id'],
+        ...expectAdvice({ code: 'media_type_unsupported' }),
       },
     ]);
   });

@@ -185,7 +185,7 @@ describe('fields with secrets', () => {
   );
   const secrets = fields.filter(
     ({ id, name }) =>
-      /password|secret|token|(^|_)code$|credentials|^window$/.test(name) &&
+      /password|secret|token|(^|_)(?<!zip_)code$|credentials|^window$/.test(name) &&
       // Lists of jobs are filtered by failure code.
       !id.startsWith('dashboard.jobs.') &&
       // A URL.

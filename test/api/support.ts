@@ -52,9 +52,19 @@ export function expectApiError(response: ApiResponse, status: number, message: s
     code: expect.stringMatching(/^[a-z_]+$/),
     request_id: response.headers.get('x-request-id'),
     ...(field === undefined ? ('field' in Object(response.body) ? { field: expect.any(String) } : {}) : { field }),
+    ...('errors' in Object(response.body) && { errors: expect.any(Array) }),
+    ...expectAdvice(response.body),
   });
   expect(response.status).toBe(status);
   expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/);
+}
+
+/** What every error says beside its message. */
+export function expectAdvice({ code }: { code: string }) {
+  return {
+    remedy: expect.stringMatching(/^[A-Z].*\.$/),
+    doc_url: expect.stringMatching(new RegExp(`^https?://.+/docs/reference/errors#${code}$`)),
+  };
 }
 
 /** Checks a response against its schema: the service sends the text that PostgreSQL assembled without checking it. */

@@ -21,8 +21,11 @@ const recipes: [title: string, items: readonly string[], files_max: number, allo
   ['A write', writes.map(({ type }) => type), 8, []],
   ['A write', write_names, 8, []],
   ['A record kind', list_names, 4, []],
-  // The code that sends an event, and the endpoint that starts it.
-  ['An event', event_types, 1, [/^src\/product\/(writes|records)\//, /^src\/surfaces\/api\/v1\//]],
+  // The code that sends an event, the endpoint or the change of a record that starts it, and what triggers it.
+  [
+    ...(['An event', event_types, 1] as const),
+    [/^src\/product\/(writes|records)\//, /^src\/surfaces\/(api\/v1|sandbox\/triggers)\//, /^src\/model\/records\//],
+  ],
 ];
 
 describe('recipes', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '../../src/catalog/ids.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { composeExamples } from '../../src/http/openapi/describeOperation.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
@@ -7,10 +8,13 @@ import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
 import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
 import { rejectedCall } from '../dashboard/finishedCalls.ts';
 import type { ApiResponse } from '../harness/api.ts';
+import { appFor } from '../harness/fhir/registrations.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { type LinkSteps, linkSteps } from '../linking/linkSteps.ts';
+import { completeBooking, free_day } from '../spec/support/completedJobs.ts';
 import { readOperations } from '../spec/support/publishedOperations.ts';
+import { queuedCall } from '../spec/support/queuedCall.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
 
 let fixture: TestSandbox;
@@ -70,9 +74,10 @@ const exempt = [
   'dashboard.webhooks.get',
   'dashboard.webhooks.list',
   'insurance-providers.list',
-  'jobs.list',
+  'link.directory.search',
   'link.emrs.list',
   'link.page-sign-in.get',
+  'link.practices.list',
   'locations.list',
   'pharmacies.list',
   'providers.list',
@@ -114,13 +119,13 @@ async function expectRecord(endpoint: Endpoint, response: ApiResponse): Promise<
 describe('a successful request', () => {
   test.each(requests.map((each) => [each.id, each] as const))('%s leaves one record', async (_id, endpoint) => {
     const response = await send(endpoint);
-    expect(response.status, JSON.stringify(response.body)).toBe(200);
+    expect(response.status, JSON.stringify(response.body)).toBe(endpoint.accepted_status ?? 200);
     await expectRecord(endpoint, response);
     covered.add(endpoint.id);
   });
 
   const link_page_endpoints = link_endpoints
-    .filter((each) => each.auth === 'link' && each.id !== 'link.consent.create')
+    .filter((each) => each.auth === 'link' && !/^link\.(consent|practices?)\./.test(each.id))
     .map((each) => [each.id, each] as const);
   test.each(link_page_endpoints)('%s leaves one record', async (_id, endpoint) => {
     const person = fixture.sandbox.larkspur.staff[5];
@@ -136,6 +141,29 @@ describe('a successful request', () => {
     expect(response.status, JSON.stringify(response.body)).toBe(expected);
     await expectRecord(endpoint, response);
     covered.add(endpoint.id);
+  });
+
+  test('a search for a practice leaves none, and its choice one record', async () => {
+    const [source_id, id] = [newId(), newId()];
+    await fixture.owner`INSERT INTO directory_sources (id, name) VALUES (${source_id}, 'list')`;
+    const url = 'https://practice.example.org';
+    await fixture.owner`INSERT INTO practices (id, source_id, source_key, name, aliases, connector, address, address_key,
+        name_key, content_hash, seen_in, last_seen)
+      VALUES (${id}, ${source_id}, '1', 'Practice', '{}', 'fhir', ${url}, ${url}, 'practice', 'x', 1, now())`;
+    const app = appFor(url, { way: 'client_secret', client_id: 'practice', client_secret: 'secret' });
+    expect((await operator.post('clients/{client}/emr-apps', app)).status).toBe(200);
+    const headers = { link_token: await steps.linkToken({ emr_name: undefined, emr_instance_domain: undefined }) };
+    for (const [name, path, body] of [
+      ['link.practices.list', '?query=practice', undefined],
+      ['link.practice.choose', '', { practice_id: id }],
+    ] as const) {
+      const endpoint = link_endpoints.find((each) => each.id === name) ?? never();
+      const options = { headers, ...(body && { body }) };
+      const response = await fixture.api.call(endpoint.method, `${endpoint.path}${path}`, options);
+      expect(response.status, JSON.stringify(response.body)).toBe(200);
+      await expectRecord(endpoint, response);
+      covered.add(endpoint.id);
+    }
   });
 
   test('link.consent.create leaves one record', async () => {
@@ -200,6 +228,12 @@ async function send(endpoint: Endpoint): Promise<ApiResponse> {
     const { job_id } = await rejectedCall(fixture);
     return fixture.api.call('POST', `/v1/jobs/${job_id}/run-again`, { body: {} });
   }
+  if (endpoint.id === 'jobs.cancel') {
+    return fixture.api.call('POST', `/v1/jobs/${await queuedCall(fixture)}/cancel`, { body: {} });
+  }
+  if (endpoint.id === 'documents.get') {
+    return fixture.api.call('GET', `/v1/documents/${(await sendDocument(fixture)).body.document_id}`);
+  }
   if (endpoint.id.startsWith('account.')) {
     const access_token = await fixture.api.link({ user_id: endpoint.id, staff: 3 });
     const body = endpoint.body && { body: {} };
@@ -212,11 +246,21 @@ async function send(endpoint: Endpoint): Promise<ApiResponse> {
   for (const [name, source] of Object.entries(endpoint.found_in ?? {})) {
     if (endpoint.params?.properties && name in endpoint.params.properties) params[name] = await lookUp(source);
   }
+  if (body?.appointment_id) body.appointment_id = await bookedAppointment();
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(params[name])));
   // The URL of the example is not reachable from tests.
-  const sent_body = body && 'webhook_url' in body ? { ...body, webhook_url: 'http://127.0.0.1:9/other' } : body;
+  const url = `http://127.0.0.1:9/${endpoint.id}`;
+  const sent_body = body && 'webhook_url' in body ? { ...body, webhook_url: url } : body;
   return fixture.api.call(endpoint.method, `${path}?${search}`, sent_body === undefined ? {} : { body: sent_body });
 }
+
+/** The ID of an appointment in the EMR, each with a time of its own. */
+async function bookedAppointment(): Promise<string> {
+  const datetime = `${free_day}T${10 + bookings++}:30:00-04:00`;
+  return (await completeBooking(fixture, { datetime })).event.data.appointment_id;
+}
+
+let bookings = 0;
 
 async function lookUp(source: string): Promise<unknown> {
   const [origin = '', pointer = ''] = source.split('#');

@@ -198,7 +198,9 @@ describe('if recording fails', () => {
       ];
       for (const { status, body } of responses) {
         expect([status, body.code]).toStrictEqual([500, 'internal']);
-        expect(Object.keys(body).sort()).toStrictEqual(['code', 'message', 'request_id', 'success']);
+        expect(Object.keys(body).sort()).toStrictEqual([
+          ...['code', 'doc_url', 'message', 'remedy', 'request_id', 'success'],
+        ]);
       }
       expect((await fixture.owner`SELECT count(*) AS n FROM jobs`)[0]).toStrictEqual(before);
       // Endpoints without patient data continue.

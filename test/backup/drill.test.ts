@@ -3,6 +3,7 @@ import { killServer } from '../embedded/fixture.ts';
 import { signInOperator } from '../harness/operator.ts';
 import { accept } from '../journeys/installation.ts';
 import { setFault, untilFailedAttempt } from '../journeys/support.ts';
+import { expectNewGeneration, followChanges } from './followChanges.ts';
 import { install } from './installation.ts';
 
 const create = 'create_telephone_encounter';
@@ -22,6 +23,7 @@ test('jobs that ran after the backup are found in the EMR and not repeated after
   for (const { job_id } of [unfinished[0], unfinished[2]].filter((each) => each !== undefined)) {
     await untilFailedAttempt(api, job_id);
   }
+  const followed = await followChanges(api);
   const backup = await installation.backUp('--verify', '--json');
   expect(backup).toMatchObject({ code: 0 });
   const count = expect.any(Number);
@@ -58,6 +60,7 @@ test('jobs that ran after the backup are found in the EMR and not repeated after
   expect(await api.ledger()).toStrictEqual(ledger);
 
   expect((await api.call('GET', `/v1/jobs/${lost.job_id}`)).status).toBe(404);
+  await expectNewGeneration(api, followed);
   const after = await accept({ api }, 4);
   expect(after.job_id).toBeGreaterThan(lost.job_id);
   await api.untilEvent(after.job_id);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { accept } from '../journeys/installation.ts';
+import { expectNewGeneration, followChanges } from './followChanges.ts';
 import { install } from './installation.ts';
 
 test('a portable backup is loaded into a new database server, which continues', async () => {
@@ -11,6 +12,8 @@ test('a portable backup is loaded into a new database server, which continues', 
   const before = await accept({ api }, 2, { reason });
   const event = await api.untilEvent(before.job_id);
   const patients = (await api.call('GET', '/v1/patients')).body;
+  const followed = await followChanges(api);
+  expect(followed.ids.size).toBeGreaterThan(100);
   expect(await installation.backUp('--portable')).toMatchObject({ code: 0 });
   await first.stop();
 
@@ -20,6 +23,7 @@ test('a portable backup is loaded into a new database server, which continues', 
     { event_type: event.event_type, data: { reason } },
   ]);
   expect((await api.call('GET', '/v1/patients')).body).toStrictEqual(patients);
+  await expectNewGeneration(api, followed);
   const after = await accept({ api }, 2);
   expect(after.job_id).toBeGreaterThan(before.job_id);
   await api.untilEvent(after.job_id);

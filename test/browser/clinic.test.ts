@@ -75,6 +75,20 @@ describe('clinic staff', () => {
     }
     expect(await accessibilityViolations(page)).toStrictEqual([]);
   });
+
+  test('see the eligibility checks of a patient, and the benefits of one', async () => {
+    await page.goto(`${product.sandbox.larkspur.url}/patients/10001#eligibility-checks`);
+    const checks = page.getByRole('region', { name: 'Eligibility checks' });
+    await checks.getByRole('link').first().click();
+    await page.getByRole('heading', { name: 'Eligibility check 90001' }).waitFor();
+    const benefits = await page.getByRole('region', { name: 'Benefits' }).innerText();
+    for (const part of ['Deductible', 'Out of Pocket (Stop Loss)', 'In network', 'Family', '20%']) {
+      expect(benefits).toContain(part);
+    }
+    expect(await accessibilityViolations(page)).toStrictEqual([]);
+    const other = await page.goto(`${product.sandbox.larkspur.url}/patients/10002/eligibility-checks/90001`);
+    expect(other?.status()).toBe(404);
+  });
 });
 
 test('no page sends requests to another host', () => {

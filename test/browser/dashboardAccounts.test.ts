@@ -32,7 +32,7 @@ async function signInAtClinic(address: string, staff: number): Promise<void> {
   await focused(frame, 'code');
   await window.type(fixture.product.api.code(staff));
   await window.page.waitForSelector('.badge.good');
-  await window.page.close();
+  await window.close();
 }
 
 /** Reveals the access token and closes the dialog; `check` runs before and after it is shown. */
@@ -97,7 +97,7 @@ describe('accounts page', () => {
     const address = await readLink(page);
     const window = await openLinkWindow(fixture.browser, address);
     await window.page.waitForSelector('html[lang="es"]');
-    await window.page.close();
+    await window.close();
     await signInAtClinic(address, 2);
     await dialog(page).getByText('first-of-second is linked.').waitFor();
     await dialog(page).getByRole('button', { name: 'Done' }).click();
@@ -167,7 +167,7 @@ describe('accounts page', () => {
     await focused(window.page.mainFrame(), 'code');
     await window.type(product.api.code(3));
     await window.page.waitForSelector('.badge.good');
-    await window.page.close();
+    await window.close();
 
     await dialog(page).getByText('expired-user is linked.').waitFor();
     await dialog(page).getByRole('button', { name: 'Done' }).click();

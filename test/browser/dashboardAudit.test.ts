@@ -22,7 +22,7 @@ describe('audit log page', () => {
     page.on('request', (request) => urls.push(request.url()));
     await page.getByRole('cell', { name: 'telephone-encounters.create' }).first().waitFor();
     await expectAccessible(page);
-    await page.getByLabel('Patient MRN').fill(mrn);
+    await page.getByRole('textbox', { name: 'Patient MRN' }).fill(mrn);
     await page.getByRole('button', { name: 'Search' }).click();
     await page
       .getByRole('cell', { name: 'job.telephone_encounter.create' })

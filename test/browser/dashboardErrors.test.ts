@@ -71,7 +71,7 @@ describe('dashboard page', () => {
       await released;
       await route.continue();
     });
-    await page.getByLabel('Patient MRN').fill('LK100199');
+    await page.getByRole('textbox', { name: 'Patient MRN' }).fill('LK100199');
     await page.keyboard.press('Enter');
     await expect.poll(() => list.getAttribute('aria-busy')).toBe('true');
     respond();
@@ -114,7 +114,7 @@ describe('session', () => {
     const page = await fixture.open('/{client}/jobs');
     await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     await idle(14);
-    await page.getByLabel('Patient MRN').pressSequentially('L');
+    await page.getByRole('textbox', { name: 'Patient MRN' }).pressSequentially('L');
     await expect.poll(async () => (await lastActivity())[0]?.ago_s).toBeLessThan(60);
   });
 
@@ -139,7 +139,7 @@ describe('session', () => {
     await other.goto(fixture.product.sandbox.dashboard.url);
     await signIn(other, fixture.product.sandbox.dashboard);
     await other.getByRole('navigation', { name: 'Pages' }).waitFor();
-    await page.getByLabel('Patient MRN').fill('LK100199');
+    await page.getByRole('textbox', { name: 'Patient MRN' }).fill('LK100199');
     const session = page.waitForResponse(
       (response) => response.url().endsWith('/api/session') && response.request().method() === 'GET',
     );

@@ -95,12 +95,12 @@ describe('job list', () => {
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
     await page.getByRole('button', { name: 'Clear filters' }).click();
-    await page.getByLabel('Patient MRN').fill(patient_mrn);
+    await page.getByRole('textbox', { name: 'Patient MRN' }).fill(patient_mrn);
     await page.keyboard.press('Enter');
     await row(page, failed.job_id).waitFor({ state: 'detached' });
     await row(page, finished.job_id).waitFor();
-    await page.getByLabel('Patient MRN').fill('LK999999');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('textbox', { name: 'Patient MRN' }).fill('LK999999');
+    await page.locator('form').filter({ hasText: 'Patient MRN' }).getByRole('button', { name: 'Search' }).click();
     await page.getByText('No matching jobs.').waitFor();
     await expectAccessible(page);
     expect([page.url(), ...urls].join(' ')).not.toMatch(/LK\d/);

@@ -71,7 +71,7 @@ test('the palette reaches jobs, events, requests, patients, accounts, pages and 
     .filter({ hasText: `Jobs for MRN ${patient_mrn}` })
     .waitFor();
   await page.keyboard.press('Enter');
-  await expect.poll(() => page.getByLabel('Patient MRN').inputValue()).toBe(patient_mrn);
+  await expect.poll(() => page.getByRole('textbox', { name: 'Patient MRN' }).inputValue()).toBe(patient_mrn);
   await page.getByRole('cell', { name: patient_mrn }).first().waitFor();
   for (const text of [patient_mrn, patient.birthDate, `${patient.firstName} ${patient.lastName}`]) {
     await type(page, text, 'Find patients');
@@ -104,7 +104,7 @@ test('lists its shortcuts under “?”, and those of one key can be turned off'
   await page.keyboard.press('j');
   await heading(page, 'Jobs');
   // Not while typing.
-  await page.getByLabel('Patient MRN').fill('?');
+  await page.getByRole('textbox', { name: 'Patient MRN' }).fill('?');
   await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   await page.getByRole('heading', { level: 1 }).click();
   await page.keyboard.press('?');

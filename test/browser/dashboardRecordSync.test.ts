@@ -57,7 +57,7 @@ test('shows how current a list is, what the EMR refused, and the progress of the
   await owner`UPDATE sync_passes SET first_read_at = NULL WHERE kind IN ('claims', 'orders')`;
   await page.reload();
   const progress = page.getByRole('status').filter({ hasText: 'First sync in progress' });
-  await progress.getByText('8 of 10 record types complete.').waitFor();
+  await progress.getByText('10 of 12 record types complete.').waitFor();
   await expectAccessible(page, { within: 'main' });
 
   await setFault(api, 'list_providers', 'error_500', { times: 1_000 });

@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { newOperator } from '../harness/operator.ts';
 import { createTenant } from '../harness/tenant.ts';
+import { endPauses, setFault } from '../journeys/support.ts';
 import { daysAfter, patchProvider } from '../spec/providers/schedules.ts';
 import { type DashboardFixture, expectAccessible, signIn, startDashboard, wideTables } from './dashboardFixture.ts';
 
@@ -63,6 +64,7 @@ describe('records page', () => {
       ['Appointments', /MD/],
       ['Orders', /A1c|panel|count|X-ray/],
       ['Claims', /paid|payer|submitted/i],
+      ['Eligibility checks', 'Active'],
       ['Providers', 'Harper Samplewell, MD'],
       ['Locations', 'Larkspur Main Street'],
       ['Staff', 'Casey Bandageworth, RN'],
@@ -78,6 +80,81 @@ describe('records page', () => {
       await expectAccessible(page, { within: 'main' });
       expect(fixture.consoleErrors(page)).toStrictEqual([]);
     });
+  });
+
+  test('on a phone, shows the current record type in the menu when its page is opened', async () => {
+    const page = await fixture.open('/{client}/records');
+    const menu = page.getByRole('navigation', { name: 'Record types' });
+    await menu.getByRole('link', { name: /^Referrals/ }).click();
+    const desktop = page.viewportSize();
+    await page.setViewportSize({ width: 375, height: 800 });
+    try {
+      await page.reload();
+      await page.getByRole('heading', { level: 2, name: 'Referrals' }).waitFor();
+      const rightEdge = async () => {
+        const box = await menu.locator('[aria-current="page"]').boundingBox();
+        return (box?.x ?? 0) + (box?.width ?? 0);
+      };
+      await expect.poll(rightEdge).toBeLessThanOrEqual(375);
+    } finally {
+      // The tests of the file share the page.
+      if (desktop) await page.setViewportSize(desktop);
+    }
+  });
+
+  test('shows appointments in every state, with filters by date, status and provider', async () => {
+    const { api } = fixture.product;
+    const year = new Date().getUTCFullYear() + 3;
+    const book = async (day: string, provider: string) => {
+      const { patient_mrn: mrn, location_id: location } = fixture.product.sandbox.example;
+      const body = { mrn, location, provider, type: 'OV', datetime: `${year}-06-${day}T10:00:00-04:00` };
+      const { appointment_id, job_id } = (await api.call('POST', '/v1/appointments', { body })).body;
+      return { id: String(appointment_id), job_id: Number(job_id) };
+    };
+    const canceled = await book('01', '501');
+    await api.untilEvent(canceled.job_id);
+    const change = await api.call('PATCH', `/v1/appointments/${canceled.id}`, { body: { status: 'cancelled' } });
+    await api.untilEvent(change.body.job_id);
+    const scheduled = await book('02', '502');
+    await api.untilEvent(scheduled.job_id);
+    await setFault(api, 'create_appointment', 'refuse');
+    const failed = await book('03', '501');
+    const { failure_reason } = (await api.untilEvent(failed.job_id)).data;
+    await setFault(api, 'create_appointment', 'error_500', { times: 1000 });
+    const pending = await book('04', '502');
+    onTestFinished(async () => {
+      await api.control('DELETE', '/control/faults');
+      await endPauses(fixture.product.owner);
+      await api.untilEvent(pending.job_id);
+    });
+
+    const page = await fixture.open('/{client}/records');
+    const menu = page.getByRole('navigation', { name: 'Record types' });
+    await menu.getByRole('link', { name: /^Appointments/ }).click();
+    const table = page.getByRole('table', { name: 'Appointments' });
+    const rows = () => table.getByRole('row').filter({ has: page.getByRole('link') });
+    const cells = (n: number) => rows().nth(n).innerText();
+    await page.getByLabel('From').fill(`${year}-06-01`);
+    await page.getByLabel('To', { exact: true }).fill(`${year}-06-30`);
+    await expect.poll(() => rows().count()).toBe(4);
+    await expect.poll(() => cells(0)).toMatch(/Pending/);
+    expect(await cells(1)).toMatch(/Failed/);
+    expect(await cells(3)).toMatch(/Cancelled \(CAN\)/);
+    await table.getByText(failure_reason).waitFor();
+    const struck = (n: number) => rows().nth(n).locator('s').count();
+    expect(await Promise.all([0, 1, 2].map(struck))).toStrictEqual([0, 0, 0]);
+    expect(await struck(3)).toBeGreaterThan(0);
+    await expectAccessible(page);
+    await page.getByLabel('Status').selectOption('Failed booking');
+    await expect.poll(() => rows().count()).toBe(1);
+    await page.getByLabel('Status').selectOption('All');
+    await page.getByLabel('Provider').selectOption('502');
+    await expect.poll(() => rows().count()).toBe(2);
+    await page.getByLabel('To', { exact: true }).fill(`${year}-06-03`);
+    await expect.poll(() => rows().count()).toBe(1);
+    await rows().first().getByRole('link').click();
+    await page.getByRole('heading', { name: /^Appointment on/ }).waitFor();
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 
   test('finds a patient and shows the chart without health data in a URL', async () => {
@@ -134,6 +211,29 @@ describe('records page', () => {
       );
     });
     expect(leaked).toStrictEqual([]);
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  });
+
+  test('shows an eligibility check with its benefits, and filters checks by coverage', async () => {
+    const page = await fixture.open('/{client}/records');
+    await page
+      .getByRole('link', { name: /^Eligibility checks/ })
+      .first()
+      .click();
+    const table = page.getByRole('table', { name: 'Eligibility checks' });
+    await page.getByLabel('Coverage').selectOption('Error');
+    await expect.poll(() => table.getByRole('cell', { name: 'Active' }).count()).toBe(0);
+    await table.getByRole('cell', { name: 'Error' }).first().waitFor();
+    await page.getByLabel('Coverage').selectOption('All');
+    await page.getByLabel('Patient MRN').fill(fixture.product.sandbox.example.patient_mrn);
+    await page.keyboard.press('Enter');
+    await table.getByRole('link', { name: '90001' }).click();
+    await page.getByRole('heading', { name: 'Eligibility check 90001' }).waitFor();
+    const benefits = page.getByRole('table', { name: 'Benefits' });
+    await benefits.getByRole('cell', { name: 'Out of Pocket (Stop Loss)' }).first().waitFor();
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 1024, height: 800 });
+    await expect.poll(() => wideTables(page), { message: 'tables that scroll sideways' }).toStrictEqual([]);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 

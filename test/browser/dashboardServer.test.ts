@@ -94,6 +94,33 @@ test('an EMR app is added before the EMR has issued a client ID, and shows the U
   await fixture.product.owner`DELETE FROM emr_apps`;
 });
 
+test('an EMR app starts with what is known about its vendor', async () => {
+  const page = await fixture.open(`/settings/clients/${fixture.product.sandbox.client_id}`);
+  await page.getByRole('button', { name: 'Add EMR app' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.locator('input[name="name"]').fill('athenaOne practices');
+  await dialog.getByLabel('Vendor').selectOption('athenahealth');
+  await dialog.getByText('athenahealth (athenaOne): what to register').waitFor();
+  await dialog.getByText('not yet seen on a live system').waitFor();
+  expect(await dialog.getByLabel('Hosts').inputValue()).toBe('api.platform.athenahealth.com');
+  expect(await dialog.getByLabel('Search parameters').inputValue()).toBe('ah-practice=');
+  await dialog.getByLabel('Headers').fill('x-api-key: key-of-the-vendor');
+  await expectAccessible(page, { within: '[role="dialog"]' });
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+  await dialog.getByText('/.well-known/jwks/').waitFor();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  const apps = page.getByRole('region', { name: 'EMR apps' });
+  await apps.getByText('Nobody has fetched the keys yet').waitFor();
+  await apps.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByText('Stored: x-api-key.').waitFor();
+  expect(await dialog.getByLabel('Headers').inputValue()).toBe('');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const [stored] = await fixture.product.owner`SELECT headers_sealed IS NOT NULL AS kept, search_params FROM emr_apps`;
+  expect(stored).toStrictEqual({ kept: true, search_params: { 'ah-practice': '' } });
+  await fixture.product.owner`DELETE FROM emr_apps`;
+});
+
 test('the logo of an EMR app can be removed', async () => {
   const square = Buffer.from(
     '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32"><rect width="32" height="32"/></svg>',

@@ -47,6 +47,17 @@ describe('settings page', () => {
     await page.getByLabel('Enter revoke to confirm').fill('revoke');
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
     await expect.poll(() => secrets.getByRole('row').count()).toBe(2);
+    await page.getByRole('button', { name: 'Create secret' }).click();
+    await page.getByLabel('Access').selectOption('Read only');
+    await page.getByLabel('Organization').fill('practice-7');
+    await page.getByLabel('Expires').fill('2099-06-30T12:00');
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('It is not shown again').waitFor();
+    await page.keyboard.press('Escape');
+    const limited = secrets.getByRole('row').filter({ hasText: 'Read only' });
+    await limited.getByText('Organization practice-7').waitFor();
+    await limited.getByText('Jun 30, 2099').waitFor();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 

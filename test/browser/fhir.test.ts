@@ -125,7 +125,7 @@ async function linkInBrowser(): Promise<string> {
   await untilClosed(window);
   const [[kind, public_token] = []] = await endings(window);
   expect(kind).toBe('success');
-  await window.page.context().close();
+  await window.close();
   return (await fixture.steps.exchange(String(public_token))).body.token;
 }
 

@@ -118,8 +118,12 @@ test('reports a failed sign-in as one failed check and skips the rest', async ()
 test.for<[string, Values, RegExp]>([
   ['nowhere', {}, /Specify a connector: larkspur, fhir/],
   ['fhir', {}, /--address must be/],
-  ['fhir', { address: 'https://emr.example' }, /--credentials-file must be/],
-  ['fhir', { address: 'https://emr.example', 'credentials-file': 'nowhere.json' }, /is not a JSON object/],
+  ['fhir', { address: 'https://emr.example' }, /--credentials-file is required: a JSON file/],
+  [
+    'fhir',
+    { address: 'https://emr.example', 'credentials-file': 'nowhere.json' },
+    /cannot read nowhere\.json as a JSON object/,
+  ],
 ])('explains invalid arguments in one sentence: %s %o', async ([name, values, sentence]) => {
   await expect(certifyCommand(loadConfig({ SANDBOX: 'on' }), name, values)).rejects.toThrow(sentence);
 });

@@ -357,6 +357,17 @@ export const faulty_connectors: readonly FaultyConnector[] = [
     })),
   },
   {
+    fault: 'puts SNOMED codes among the ICD codes',
+    detected_by: 'listClaims.icd',
+    inject: changeOperations((emr) => ({
+      listClaims: async function* (options) {
+        for await (const page of emr.listClaims(options)) {
+          yield page.map((claim) => ({ ...claim, icd_codes: [...claim.icd_codes, '44054006'] }));
+        }
+      },
+    })),
+  },
+  {
     fault: 'ignores blank criteria in searches',
     detected_by: 'searchPatients.criteria',
     inject: changeOperations((emr) => ({

@@ -5,11 +5,11 @@ import type { PublishedCard } from '../../scripts/pages/scoreCards.ts';
 import { all_operations, type ScoreCard } from '../../src/emr/certification/report.ts';
 import { connectors } from '../../src/emr/index.ts';
 import { type Personality, personalities } from '../harness/fhir/personalities.ts';
-import { certifyFhir, certifyLarkspur, chart_mrn } from './certifyShipped.ts';
+import { certifyFhir, certifyLarkspur, certifyOpenEmr, chart_mrn } from './certifyShipped.ts';
 
 /**
  * `npm run scorecards` certifies all subjects and writes the file. In `npm test`, `shippedConnectors.test.ts` certifies
- * the first two, which must equal their published cards.
+ * the first three, which must equal their published cards.
  */
 const write = process.env.SCORE_CARDS === 'write';
 
@@ -24,6 +24,14 @@ const subjects: readonly Subject[] = [
     about: 'The reference EMR.',
     emr: 'larkspur',
     certify: () => certifyLarkspur(),
+  },
+  {
+    name: 'openemr',
+    title: 'OpenEMR',
+    about:
+      'A test server that behaves as OpenEMR 7.0.2 was seen to. The connector has not been run against OpenEMR itself.',
+    emr: 'openemr',
+    certify: () => certifyOpenEmr(),
   },
   ...[
     { name: 'default', title: 'FHIR test server', about: 'The test server as it is by default.', switches: {} },

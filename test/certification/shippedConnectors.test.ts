@@ -5,7 +5,7 @@ import type { PublishedCard } from '../../scripts/pages/scoreCards.ts';
 import type { ScoreCard } from '../../src/emr/certification/report.ts';
 import { family_name } from '../../src/emr/operations/operation.ts';
 import type { FaultSwitches, FhirServer } from '../harness/fhir/startFhirServer.ts';
-import { certifyFhir, certifyLarkspur, chart_mrn } from './certifyShipped.ts';
+import { certifyFhir, certifyLarkspur, certifyOpenEmr, chart_mrn } from './certifyShipped.ts';
 
 const read_only: FaultSwitches['withheld'] = Object.fromEntries(
   ['Patient', 'Coverage', 'RelatedPerson', 'Appointment', 'DocumentReference', 'Binary'].map((type) => [
@@ -18,6 +18,12 @@ describe('Larkspur', () => {
   test('passes every check, as its score card says', { timeout: 300_000 }, async () => {
     const counts = { listProviders: 8, listStaff: 12, listLocations: 3, listPatients: 200 };
     await expectPublished('larkspur', await certifyLarkspur({ counts }));
+  });
+});
+
+describe('OpenEMR', () => {
+  test('passes every check, as its score card says', { timeout: 300_000 }, async () => {
+    await expectPublished('openemr', await certifyOpenEmr());
   });
 });
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -264,7 +265,16 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
 
 test('explains a program that is not Chartwire, an older service, and what cannot be sent, in one sentence', async () => {
   const commands = [
-    ...['listen', 'jobs list', 'jobs get 1', 'jobs watch 1', 'jobs run-again 1', 'events list', 'accounts list'],
+    ...[
+      'listen',
+      'jobs list',
+      'jobs get 1',
+      'jobs watch 1',
+      'jobs run-again 1',
+      'jobs cancel 1',
+      'events list',
+      'accounts list',
+    ],
     ...['accounts sync', 'requests tail --no-follow', 'api post /v1/patients', 'link create --user a --org b'],
   ];
   /** Runs all commands; each must fail with the exit code and one line that matches. */
@@ -358,3 +368,13 @@ async function startOther(status: number, body: string): Promise<string> {
   await once(server, 'listening');
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+test('a dry run of the command line prints what the write would do, and stores nothing', async () => {
+  const last_name = `Testpatient-${randomUUID()}`;
+  const body = JSON.stringify({ first_name: 'Dry', last_name, dob: '1990-01-31', sex: 'female' });
+  expect(await json('api', 'post', '/v1/patients', '--data', body, '--dry-run')).toStrictEqual({
+    ...{ success: true, dry_run: true, emr_checked: true },
+    would: [{ action: 'create', resource: 'patient', reasons: [] }],
+  });
+  expect((await fixture.api.call('GET', `/v1/patients?last_name=${last_name}`)).body.patients).toStrictEqual([]);
+});

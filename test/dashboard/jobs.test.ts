@@ -96,7 +96,9 @@ describe('the patients of listed jobs', () => {
 
   test('are shown with the failure reason, of the client in the path only, and are in the audit log', async () => {
     const { job_id } = await rejectedCall(fixture, { patient_mrn: 'LK100004' });
-    expect(await patients([job_id])).toStrictEqual([{ job_id, mrn: 'LK100004', message: 'This chart is locked.' }]);
+    expect(await patients([job_id])).toStrictEqual([
+      { job_id, mrn: 'LK100004', message: 'This chart is locked.', reference: null },
+    ]);
     const { body } = await operator.get('audit?action=dashboard.jobs.patients');
     expect(body.rows[0]).toMatchObject({ outcome: '200', patients: 1 });
     const other = await newClient(fixture);

@@ -79,7 +79,7 @@ describe('records in the dashboard', () => {
       expect(row.total, row.kind).toBe(n);
       expect(row.synced_at, row.kind).not.toBeNull();
     }
-    expect(body.kinds).toHaveLength(10);
+    expect(body.kinds).toHaveLength(12);
   });
 
   test('searches return pages of rows that match their schema', async () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openSecretUses } from '../../src/product/clients/clients.ts';
+import { openSecretUses } from '../../src/product/clients/secrets.ts';
 import { apiAs } from '../api/support.ts';
 import { newOperator, signIn, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';

@@ -14,6 +14,9 @@ import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
 import { documents } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { completeBooking } from '../spec/support/completedJobs.ts';
+import { queuedCall } from '../spec/support/queuedCall.ts';
+import { sendDocument } from '../spec/support/sendDocument.ts';
 
 /** The samples use the client library of the last build: run `npm run build` before this file alone. */
 const run = promisify(execFile);
@@ -41,6 +44,8 @@ let fixture: TestSandbox;
 let folder: string;
 let env: Record<string, string>;
 let failed_job_id: number;
+let unbilled_id: string;
+let document_id: string;
 beforeAll(async () => {
   fixture = await startSandbox({ small: true });
   const { client_id, client_secret, access_token } = fixture.sandbox;
@@ -90,7 +95,9 @@ test('the samples in curl succeed', async () => {
     });
     statuses[endpoint.id] = stdout;
   }
-  expect(statuses).toStrictEqual(success);
+  expect(statuses).toStrictEqual(
+    Object.fromEntries(executed.map(({ id, accepted_status = 200 }) => [id, String(accepted_status)])),
+  );
 });
 
 test('the samples in TypeScript succeed', async () => {
@@ -221,20 +228,26 @@ async function typeErrors(place: string): Promise<string> {
   );
 }
 
-/** A webhook endpoint and a failed job, which samples refer to and use up. */
+/** A webhook endpoint, a failed job, a visit without a claim and a document, which samples refer to and use up. */
 async function prepare(): Promise<void> {
   expect((await fixture.api.call('POST', '/v1/webhook', { body: { webhook_url } })).status).toBe(200);
   failed_job_id = (await fixture.api.callIn({ patient_mrn: 'LK999999' })).body.job_id;
   await fixture.api.untilEvent(failed_job_id);
+  unbilled_id = (await completeBooking(fixture)).event.data.appointment_id;
+  document_id = (await sendDocument(fixture)).body.document_id;
 }
 
 /** The sample of an endpoint, with values of this installation where the example is not one. */
 async function sample(endpoint: Endpoint, language: string): Promise<string> {
   const values: SampleValues = structuredClone(composeExamples(endpoint));
   if (endpoint.id === 'jobs.run-again') values.params.job_id = failed_job_id;
+  if (endpoint.id === 'jobs.cancel') values.params.job_id = await queuedCall(fixture);
+  if (endpoint.id === 'documents.get') values.params.id = document_id;
+  if (endpoint.id === 'claims.create') values.body = { appointment_id: unbilled_id };
   // A host that does not exist: looking it up would delay the end of the test.
   if (values.body?.webhook_url) values.body.webhook_url = webhook_url;
   for (const [name, source] of Object.entries(endpoint.found_in ?? {})) {
+    if (endpoint.id === 'claims.create' || source.startsWith('POST ')) continue;
     const [origin = '', pointer = ''] = source.split('#');
     const value = pointer
       .split('/')

@@ -65,6 +65,28 @@ describe('a patient', () => {
     expect(await tablesWith(fixture, tenant, word), 'a sync does not bring the patient back').toStrictEqual([]);
   });
 
+  test('is erased with insurances and eligibility checks, which a sync does not bring back', async () => {
+    const tenant = await newTenant(fixture, 'plantcover');
+    const { mrn, id } = await createPatient(tenant.linked, 'Coveredsurname');
+    const [chart] = (await fixture.api.control('GET', `/control/patients?mrn=${mrn}`)).body.rows;
+    const policy = { patientId: chart.patientId, companyName: 'Mock Mutual', subscriberNumber: 'OWNCOVER-1' };
+    const check = { patientId: chart.patientId, insuranceId: '1', subscriberNumber: 'OWNCOVER-2', statusCode: 'ACT' };
+    expect((await fixture.api.control('POST', '/control/patient-insurances', policy)).status).toBe(201);
+    expect((await fixture.api.control('POST', '/control/eligibility-checks', check)).status).toBe(201);
+    const body = { member_id: 'OWNCOVER-3', insurance_name: 'Mock Mutual' };
+    const added = await tenant.linked.call('POST', `/v1/patients/${mrn}/insurances`, { body });
+    await tenant.linked.untilEvent(added.body.job_id);
+    await tenant.linked.sync();
+    expect(await tablesWith(fixture, tenant, 'OWNCOVER-1')).toContain('patient_insurances');
+    expect(await tablesWith(fixture, tenant, 'OWNCOVER-2')).toStrictEqual(['eligibility_checks']);
+    expect(await tablesWith(fixture, tenant, 'OWNCOVER-3')).toContain('patient_insurances');
+    const path = `clients/${tenant.client_id}/organizations/${tenant.organization_id}/patients/${id}/erase`;
+    expect((await operator.post(path, { dry_run: false })).body.erasure.erased).toBe(true);
+    expect(await tablesWith(fixture, tenant, 'OWNCOVER')).toStrictEqual([]);
+    await tenant.linked.sync();
+    expect(await tablesWith(fixture, tenant, 'OWNCOVER')).toStrictEqual([]);
+  });
+
   test('the erasure of a patient with an unfinished job is refused, and the job runs', async () => {
     const tenant = await newTenant(fixture, 'busypatient');
     const { mrn, id } = await createPatient(tenant.linked, 'Busysurname');

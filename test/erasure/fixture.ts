@@ -29,7 +29,7 @@ export async function createPatient(api: Api, word: string): Promise<{ mrn: stri
   const body = { first_name: 'Ida', last_name: word, dob: '1980-02-03', sex: 'female' };
   const created = await api.call('POST', '/v1/patients', { body });
   const { data } = await api.untilEvent(created.body.job_id);
-  const call = await api.callIn({ patient_mrn: data.mrn, message: `Asked for ${word}` });
+  const call = await api.callIn({ patient_mrn: data.mrn, message: `Asked for ${word}`, reference: `ref ${word}` });
   await api.untilEvent(call.body.job_id);
   const fetched = await api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn: data.mrn } });
   await api.untilEvent(fetched.body.job_id);

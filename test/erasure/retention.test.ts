@@ -16,8 +16,9 @@ async function age(job_id: number, days: number): Promise<void> {
   await fixture.owner`UPDATE jobs SET finished_at = now() - make_interval(days => ${days}) WHERE id = ${job_id}`;
 }
 
-test('requests, timelines and error texts of jobs are deleted after their days, and the jobs stay', async () => {
-  const [old, recent] = [await fixture.api.callIn(), await fixture.api.callIn()];
+test('requests, references, timelines and error texts of jobs are deleted after their days, and the jobs stay', async () => {
+  const referenced = { reference: 'Kept as long as the request' };
+  const [old, recent] = [await fixture.api.callIn(referenced), await fixture.api.callIn(referenced)];
   const failed = await fixture.api.callIn({ patient_mrn: 'NOBODY' });
   for (const { body } of [old, recent, failed]) await fixture.api.untilEvent(body.job_id);
   for (const { body } of [old, failed]) await age(body.job_id, 91);
@@ -25,15 +26,17 @@ test('requests, timelines and error texts of jobs are deleted after their days, 
   await purgeJobInputs(fixture.ctx, 90);
   const stored = (job_id: number) => fixture.owner`
     SELECT input::text AS input, input_deleted_at IS NOT NULL AS deleted, state, error ->> 'code' AS code,
-           error ->> 'message' AS message,
+           error ->> 'message' AS message, reference,
            (SELECT count(*) FROM job_steps WHERE job_steps.job_id = jobs.id)::int AS steps
       FROM jobs JOIN operations ON operations.id = operation_id WHERE jobs.id = ${job_id}`;
   const [gone] = await stored(old.body.job_id);
-  expect(gone).toStrictEqual({ input: '{}', deleted: true, state: 'succeeded', code: null, message: null, steps: 0 });
+  expect(gone).toStrictEqual({
+    ...{ input: '{}', deleted: true, state: 'succeeded', code: null, message: null, reference: null, steps: 0 },
+  });
   const [refused] = await stored(failed.body.job_id);
   expect(refused).toMatchObject({ input: '{}', state: 'failed', code: expect.any(String), message: 'Deleted.' });
   const [kept] = await stored(recent.body.job_id);
-  expect(kept).toMatchObject({ deleted: false, input: expect.stringContaining('patient_mrn') });
+  expect(kept).toMatchObject({ ...referenced, deleted: false, input: expect.stringContaining('patient_mrn') });
   expect(kept?.steps).toBeGreaterThan(0);
   const operator = await signInOperator(fixture);
   const again = await operator.post(`clients/{client}/jobs/${failed.body.job_id}/run-again`);

@@ -36,6 +36,8 @@ export async function keepMessages(page: Page): Promise<void> {
 async function launch(): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium-headless-shell',
+    // A test of a command ends it by a signal to this process, which must not close the browser of the other files.
+    handleSIGHUP: false,
     args: [
       '--no-sandbox',
       '--disable-gpu',

@@ -14,7 +14,8 @@ declare module 'vitest' {
 
 /** One real PostgreSQL for the whole run; `postgres.ts` creates databases on it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const data_dir = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'chartwire-tests-'));
+  const { CHARTWIRE_TEST_DATABASES, CHARTWIRE_TEST_ROOT } = process.env;
+  const data_dir = await mkdtemp(join(CHARTWIRE_TEST_DATABASES ?? CHARTWIRE_TEST_ROOT ?? tmpdir(), 'chartwire-tests-'));
   // Durability is not needed in tests, and a run is a third faster without it.
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', scram_iterations: '1' };
   const server = await startEmbedded({ data_dir, settings });

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Frame, Page } from 'playwright-core';
 
 /** A customer's application on its own origin, which opens Link. */
 export type LinkHost = {
@@ -57,14 +57,38 @@ export type LinkWindow = {
   frame(): Promise<Frame>;
   calls(): Promise<unknown[][]>;
   type(text: string, then?: string): Promise<void>;
+  /** Closes the window and those that it opened, and removes its cookies, permissions and routes. */
+  close(): Promise<void>;
 };
+
+/** Windows without options share a context: each new one starts with a process of its own and an empty cache. */
+const contexts = new WeakMap<Browser, Promise<BrowserContext>>();
+
+function sharedContext(browser: Browser): Promise<BrowserContext> {
+  const shared = contexts.get(browser);
+  if (shared) return shared;
+  const started = newContext(browser).then((context) => {
+    // `closeWindows` closes it after each file.
+    context.once('close', () => contexts.delete(browser));
+    return context;
+  });
+  contexts.set(browser, started);
+  return started;
+}
+
+function newContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  return browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
+}
 
 export async function openLinkWindow(
   browser: Browser,
   address: string,
-  options: BrowserContextOptions = {},
+  options?: BrowserContextOptions,
 ): Promise<LinkWindow> {
-  const page = await browser.newPage({ viewport: { width: 1100, height: 800 }, ...options });
+  const context = await (options ? newContext(browser, options) : sharedContext(browser));
+  const page = await context.newPage();
+  const opened: Page[] = [];
+  page.on('popup', (popup) => opened.push(popup));
   const sent: LinkWindow['sent'] = [];
   page.on('request', (request) => {
     sent.push({ url: request.url(), referer: request.headers().referer });
@@ -90,6 +114,11 @@ export async function openLinkWindow(
       await page.keyboard.type(text);
       // Link submits a complete one-time code by itself.
       if (!/^\d{6}$/.test(text)) await page.keyboard.press(then);
+    },
+    close: async () => {
+      if (options) return context.close();
+      for (const each of [page, ...opened]) await each.close();
+      await Promise.all([context.clearCookies(), context.clearPermissions(), context.unrouteAll()]);
     },
   };
 }

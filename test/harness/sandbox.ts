@@ -14,6 +14,7 @@ import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { clientKeys } from '../../src/platform/security/signingKeys.ts';
 import type { Context } from '../../src/product/context.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
+import { until } from '../journeys/support.ts';
 import { type Api, createApi } from './api.ts';
 import { connect_timeout_ms, freshDatabase, onDatabase, onServer, template, toUrl } from './postgres.ts';
 
@@ -222,6 +223,11 @@ async function createSandboxTemplate(address: DatabaseAddress): Promise<void> {
   // Once for all tests: it takes about a second of a core.
   const [client] = await service.ctx.db.system<{ id: string }[]>`SELECT id FROM clients`;
   await clientKeys(service.ctx, client?.id ?? '').ensure();
+  // The service waits for it 20 s only, which a busy machine exceeds.
+  await until('the first sync', async () => {
+    const [row] = await onDatabase(address, (sql) => sql`SELECT FROM organizations WHERE synced_at IS NOT NULL`);
+    return row !== undefined;
+  });
   await service.close();
   const files: Record<string, string> = {};
   for (const file of ['master.key', 'sandbox.json']) files[file] = await readFile(join(data_dir, file), 'utf8');

@@ -17,7 +17,7 @@ type Options = { lane?: string; key?: Buffer; of?: Tenant } & Partial<NewJob>;
 
 function newJob({ lane = `patient:${newId()}`, key, of = fixture.tenant, ...rest }: Options = {}): NewJob {
   const { client_id, organization_id, account_id } = of;
-  const operation = { id: newId(), type: 'test', input: { patient_mrn: lane } };
+  const operation = { id: newId(), type: 'test', input: { patient_mrn: lane }, reference: null };
   const idempotency = key && { scope_id: account_id, key_hash: key, request_hash: key };
   return { client_id, organization_id, account_id, operation, lane, parallel_max: 4, idempotency, ...rest };
 }

@@ -29,7 +29,7 @@ export async function openFixture(): Promise<Fixture> {
     owner,
     tenant,
     queue: async (lane, of = tenant, parallel_max = 4) => {
-      const operation = { id: newId(), type: 'test', input: { lane } };
+      const operation = { id: newId(), type: 'test', input: { lane }, reference: null };
       const { client_id, organization_id, account_id } = of;
       const id = await enqueue(db.service, { client_id, organization_id, account_id, operation, lane, parallel_max });
       if (id === undefined) throw new Error('The job was not queued.');

@@ -5,6 +5,7 @@ import { newId } from '../../src/catalog/ids.ts';
 import type { Tx } from '../../src/platform/db/database.ts';
 import { claimLeases, type Lease, LeaseLost } from '../../src/platform/db/lease.ts';
 import { type EraseContext, erase } from '../../src/product/erasure/erase.ts';
+import { cancelQueued } from '../../src/product/jobs/cancelQueued.ts';
 import { enqueue, enqueueAgain } from '../../src/product/jobs/enqueue.ts';
 import { type ClaimedJob, type Job, releaseJob, retryJob } from '../../src/product/jobs/jobs.ts';
 import {
@@ -60,12 +61,16 @@ const revoke: Operation = async (tx) => {
 };
 const runAgain: Operation = (tx) => {
   const { client_id, organization_id, account_id } = fixture.tenant;
-  const operation = { id: newId(), type: 'test', input: {} };
+  const operation = { id: newId(), type: 'test', input: {}, reference: null };
   return enqueue(tx, { client_id, organization_id, account_id, operation, lane: 'shared', parallel_max: 4 });
 };
 const giveUpParked: Operation = async (tx) => {
   const parked = await tx<{ id: number }[]>`SELECT id FROM jobs WHERE parked ORDER BY id LIMIT 1`;
   for (const { id } of parked) await unparkExpiredJob(tx, id, 4);
+};
+const cancel: Operation = async (tx) => {
+  const [job] = await tx<Job[]>`SELECT * FROM jobs ORDER BY id LIMIT 1`;
+  return job && cancelQueued(tx, job);
 };
 const start: Operation = (tx, { lease }) => ignoreLostLease(startNextJob(tx, lease));
 const running = (work: (tx: Tx, claimed: ClaimedJob) => Promise<unknown>): Operation => {
@@ -204,6 +209,32 @@ describe('every interleaving of two transactions leaves each job startable, park
   });
 });
 
+describe('every interleaving with canceling the first job leaves it canceled or started, and the others startable', () => {
+  test.each([
+    ['the start of a job', start, { started: false, parked: false }],
+    ['the end of a job', finish, { started: true, parked: false }],
+    ['a retry', retry, { started: true, parked: false }],
+    ['a shutdown', release, { started: true, parked: false }],
+    ['the parking of a running job', park, { started: true, parked: false }],
+    ['expiry of the link', expire, { started: false, parked: false }],
+    ['re-linking', relink, { started: false, parked: true }],
+    ['revoking', revoke, { started: false, parked: true }],
+    ['the end of parking', giveUpParked, { started: false, parked: true }],
+    ['a new job', runAgain, { started: false, parked: false }],
+  ] as const)('%s', async (_, second, options) => {
+    for (const order of orders(5, 3)) {
+      const setup = await setUp(options);
+      const text = await interleave(stepwise(cancel, setup), stepwise(second, setup), order);
+      const ended = await fixture.owner<{ id: number }[]>`SELECT id FROM jobs WHERE state = 'cancelled' AND NOT parked`;
+      expect(ended.length, text).toBeLessThanOrEqual(1);
+      expect(await drain(), text).toStrictEqual([]);
+      const [once] = await fixture.owner<{ n: number }[]>`
+        SELECT count(*) AS n FROM jobs WHERE state = 'cancelled' AND finished_at IS NOT NULL`;
+      expect(once?.n, text).toBe(ended.length);
+    }
+  });
+});
+
 describe('every interleaving with the erasure of a patient leaves a job of theirs untouched, or deletes it whole', () => {
   /** Statements before it locks the operations: what is erased is found again, under the lock of the practice. */
   const statements_before_lock = 4;
@@ -229,7 +260,7 @@ describe('every interleaving with the erasure of a patient leaves a job of their
     (operation_id: string): Operation =>
     (tx) => {
       const { client_id, organization_id, account_id } = fixture.tenant;
-      const operation = { id: operation_id, type: 'test', input: {} };
+      const operation = { id: operation_id, type: 'test', input: {}, reference: null };
       const job = { client_id, organization_id, account_id, operation, lane: 'shared', parallel_max: 4 };
       return enqueueAgain(tx, job).catch((error) => {
         if (error.message !== 'The operation to run again does not exist.') throw error;

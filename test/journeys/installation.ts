@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { startLarkspur } from '../../larkspur/start.ts';
+import { freePort } from '../../scripts/freePort.ts';
 import { connect, type Sql } from '../../src/platform/db/database.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import type { Sandbox } from '../../src/surfaces/sandbox/seedSandbox.ts';
@@ -15,6 +16,8 @@ export type Installation = {
   /** The same for the EMR's database. */
   emr_owner: Sql;
   startWorker(env?: Record<string, string>): Promise<TestProcess>;
+  /** Starts another API process on a port of its own. */
+  startApi(): Promise<Api>;
   close(): Promise<void>;
 };
 
@@ -41,6 +44,11 @@ export async function install(): Promise<Installation> {
     owner,
     emr_owner,
     startWorker: (env) => spawned.start('worker', env),
+    startApi: async () => {
+      const port = String(await freePort());
+      await spawned.start('api', { PORT: port });
+      return createApi({ ...sandbox, base_url: `http://127.0.0.1:${port}` });
+    },
     close: async () => {
       await emr_owner.end();
       await larkspur.close();

@@ -130,6 +130,10 @@ export type Chart = {
   list(patient_ehr_id: string, list: string): Promise<ApiResponse['body'][]>;
   /** The page of a patient's chart, as HTML. */
   screen(patient_ehr_id: string): Promise<string>;
+  /** Another page of Larkspur, as HTML. */
+  page(path: string): Promise<string>;
+  /** Submits a form of a page and returns the status of the response. */
+  submit(path: string, fields: Record<string, string>): Promise<number>;
   /** The bytes of a document of that chart. */
   download(patient_ehr_id: string, document_id: string): Promise<Buffer>;
 };
@@ -170,6 +174,12 @@ export async function signInToLarkspur(sandbox: Sandbox, api: Api): Promise<Char
     },
     list: async (ehr_id, list) =>
       (await call('GET', `/api/patients/${ehr_id}/${list}?pageSize=500`, undefined, token)).body.rows,
+    page: async (path) => (await getPage(path)).toString('utf8'),
+    submit: async (path, fields) => {
+      const headers = { cookie: `larkspur_session=${token}` };
+      const body = new URLSearchParams(fields);
+      return (await fetch(sandbox.larkspur.url + path, { method: 'POST', headers, body, redirect: 'manual' })).status;
+    },
     screen: async (ehr_id) => (await getPage(`/patients/${ehr_id}`)).toString('utf8'),
     download: (ehr_id, document_id) => getPage(`/patients/${ehr_id}/documents/${document_id}`),
   };

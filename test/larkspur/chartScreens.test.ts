@@ -74,7 +74,7 @@ test('lists documents by folder and serves them only as downloads', async () => 
 
 test('the schedule shows one day with providers as columns and appointments and blocks in time rows', async () => {
   const booking = { patientId: '10001', providerId: '502', facilityId: '11', visitTypeCode: 'NP' };
-  await post('/api/appointments', { externalRef: 'a', ...booking, startsAt: '03/15/2026 08:40' });
+  const booked = await post('/api/appointments', { externalRef: 'a', ...booking, startsAt: '03/15/2026 08:40' });
   await clinic.control('POST', '/control/blocks', {
     providerId: '501',
     startsAt: '03/15/2026 09:00',
@@ -87,13 +87,20 @@ test('the schedule shows one day with providers as columns and appointments and 
   expect(text).toMatch(
     /<th scope="row">08:30<\/th><td><\/td><td><p class="entry"><a href="\/patients\/10001">Testpatient, Ada/,
   );
-  expect(text).toContain('08:40 NP, 30&nbsp;min');
+  expect(text).toContain('08:40 NP</a>, 30&nbsp;min');
   expect(text).toMatch(/09:00<\/th><td><p class="entry block">Fire drill<br><span class="muted">09:00 to 10:00/);
   expect(text).toMatch(/09:30<\/th><td><p class="entry block">Fire drill<br><span class="muted">continued/);
   expect((await visit('/schedule')).text).toContain('Tuesday, March 10, 2026');
   for (const invalid of ['2026-02-30', 'x', '9999-99-99']) {
     expect((await visit(`/schedule?date=${invalid}`)).text).toContain('Tuesday, March 10, 2026');
   }
+  const struck = '<s><span class="nowrap">03/15/2026 08:40</span></s>';
+  expect((await visit('/patients/10001')).text).not.toContain(struck);
+  await clinic.control('PATCH', `/control/appointments/${booked.body.recordId}`, { statusCode: 'CAN' });
+  expect((await visit('/schedule?date=2026-03-15')).text).toContain(
+    '<p class="entry inactive"><a href="/patients/10001"',
+  );
+  expect((await visit('/patients/10001')).text).toContain(struck);
 });
 
 test('searches claims by number, patient and status, and shows a claim’s services, payments and activity', async () => {

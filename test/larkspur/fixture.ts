@@ -15,6 +15,7 @@ export interface Body extends Row {
   sessionToken: string;
   deviceToken: string;
   recordId: string;
+  appointmentId: string;
   errorCode: string;
   errorText: string;
   externalRef: string;
@@ -53,6 +54,11 @@ export interface Row {
   claimId: string;
   lastModified: string;
   labResults: object | null;
+  checkId: string;
+  benefits: unknown[];
+  priority: number;
+  inForceFlag: string;
+  mrn: string;
 }
 
 export interface Clinic {

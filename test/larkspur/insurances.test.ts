@@ -35,7 +35,7 @@ test('the patient’s row shows the primary insurance', async () => {
   expect(Object.keys(primary ?? {})).toEqual(
     (
       'insuranceId patientId priority companyId companyName payerId subscriberNumber groupNumber planBegins ' +
-      'copayment relationshipCode guarantorId guarantorIsPatient activeFlag'
+      'copayment relationshipCode guarantorId guarantorIsPatient activeFlag planEnds mrn inForceFlag'
     ).split(' '),
   );
 });
@@ -123,6 +123,17 @@ test('updates single fields of an insurance; refuses a company without a carrier
   expect(corrected.changes).toMatchObject([{ field: 'groupNumber', after: 'G7' }]);
 });
 
+test('lists eligibility checks of all patients, or of one, with their benefits', async () => {
+  const all = await get('/api/eligibility-checks?pageSize=500');
+  expect(all.rows).toHaveLength(all.total);
+  const statuses = new Set(all.rows.map((row) => row.statusCode));
+  for (const status of ['ACT', 'INA', 'ERR']) expect(statuses).toContain(status);
+  for (const row of all.rows) expect(row.benefits.length > 0, row.checkId).toBe(row.statusCode === 'ACT');
+  const own = (await get('/api/eligibility-checks?mrn=LK100001')).rows;
+  expect(own.map((row) => row.checkId)).toContain('90001');
+  expect(new Set(own.map((row) => row.mrn))).toEqual(new Set(['LK100001']));
+});
+
 test('records an eligibility check for the given or first active insurance; refuses an unknown insurance', async () => {
   const { rows } = await get(INSURANCES);
   const check = (fields: object) => post('/api/patients/10001/eligibility-checks', fields);
@@ -131,4 +142,38 @@ test('records an eligibility check for the given or first active insurance; refu
   );
   expect((await check({ externalRef: 'e2', insuranceId: rows[1]?.insuranceId })).status).toBe(201);
   expect((await check({ externalRef: 'e3', insuranceId: 'x' })).status).toBe(422);
+});
+
+test('swaps the priorities of two insurances in one write, and ends one', async () => {
+  const own = async () => (await get('/api/patients/10001/insurances')).rows;
+  const [first, second] = (await own()).filter((row) => row.inForceFlag === 'Y' && row.priority < 3);
+  const swap = (insurance: typeof first, fields: object) =>
+    post(`/api/patient-insurances/${insurance?.insuranceId}`, { swapPriority: 'Y', ...fields });
+  const { body } = await swap(second, { externalRef: 's1', priority: 1 });
+  expect(body.changes).toMatchObject([
+    { record: 'insurance', field: 'priority', before: '2', after: '1' },
+    { record: 'swapped insurance', field: 'priority', before: '1', after: '2' },
+  ]);
+  const priority = async (insurance: typeof first) =>
+    (await own()).find((row) => row.insuranceId === insurance?.insuranceId)?.priority;
+  expect([await priority(first), await priority(second)]).toEqual([2, 1]);
+  const again = await Promise.all([
+    swap(first, { externalRef: 's2', priority: 1 }),
+    swap(second, { externalRef: 's3', priority: 1 }),
+  ]);
+  expect(again.map(({ status }) => status)).toEqual([201, 201]);
+  expect([await priority(first), await priority(second)].toSorted()).toEqual([1, 2]);
+  const end = (externalRef: string, planEnds: string) =>
+    post(`/api/patient-insurances/${second?.insuranceId}`, { externalRef, planEnds });
+  expect((await end('s4', '01/01/1999')).body).toMatchObject({ errorCode: 'RULE_BROKEN' });
+  expect((await end('s5', '12/31/2025')).status).toBe(201);
+  expect((await own()).find((row) => row.insuranceId === second?.insuranceId)).toMatchObject({
+    ...{ planEnds: '12/31/2025', activeFlag: 'Y', inForceFlag: 'N' },
+  });
+  expect((await swap(second, { externalRef: 's6', priority: 3 })).body).toMatchObject({ errorCode: 'RULE_BROKEN' });
+  const all = await get('/api/patient-insurances?pageSize=500');
+  expect(all.rows).toHaveLength(all.total);
+  expect(all.rows.filter((row) => row.patientId === '10001')).toEqual(
+    expect.arrayContaining([expect.objectContaining({ insuranceId: second?.insuranceId, mrn: 'LK100001' })]),
+  );
 });

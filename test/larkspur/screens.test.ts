@@ -135,6 +135,23 @@ test('edits contact details in a form and shows the change in the history', asyn
   expect(text).not.toContain('<td>address.city</td>');
 });
 
+test('the front desk changes the status of a visit, which the history of the chart shows', async () => {
+  await signIn();
+  const booked = await clinic.control('POST', '/control/appointments', {
+    ...{ patientId: '10001', providerId: '501', facilityId: '11', startsAt: '03/10/2031 09:00' },
+  });
+  const path = `/appointments/${booked.body.appointmentId}`;
+  expect((await visit('/schedule?date=2031-03-10')).text).toContain(`href="${path}"`);
+  const { text } = await visit(path);
+  expect(text).toContain('Visit on 03/10/2031');
+  const formToken = hidden(text, 'formToken');
+  expect((await visit(path, { formToken, statusCode: 'NONE' })).status).toBe(422);
+  expect((await visit(path, { statusCode: 'ARR' })).status).toBe(400);
+  expect((await visit(path, { formToken, statusCode: 'ARR' })).headers.get('location')).toBe(path);
+  expect((await visit(path)).text).toContain('<option value="ARR" selected>');
+  expect((await visit('/patients/10001')).text).toMatch(/statusCode<\/td><td>PEN<\/td><td>ARR/);
+});
+
 test('rejects forms without a valid token and from other sites', async () => {
   await signIn();
   const formToken = hidden((await visit('/patients/10001/edit')).text, 'formToken');

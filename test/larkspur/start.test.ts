@@ -51,8 +51,8 @@ test('a practice seeded without charts gets them at the next start, for its exis
   const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
   const late = `settings, codes, visit_types, visit_statuses, insurance_companies, referring_providers, appointments,
-    blocks, claims, orders, guarantors, patient_insurances, eligibility_checks, balances, alerts, previous_addresses,
-    folders, documents, seeded_claims, seeded_appointments, seeded_blocks`;
+    blocks, claims, orders, guarantors, patient_insurances, eligibility_checks, balances, payments, alerts, previous_addresses,
+    folders, documents, referrals, seeded_claims, seeded_appointments, seeded_blocks`;
   await sql.unsafe(`truncate ${late}; update control set charts_seeded_on = null, copies_of = null`);
   await sql`delete from patients where patient_id = '10001'`;
   closing.push((await startLarkspur(options)).close);

@@ -50,7 +50,10 @@ describe('GET /link/v1/session', () => {
       access: {
         known: true,
         reads: expect.arrayContaining(['patients', 'appointments', 'claims', 'providers']),
-        writes: ['patients', 'insurance', 'appointments', 'documents', 'messages', 'refills'],
+        writes: [
+          ...['patients', 'insurance', 'appointments', 'documents', 'payments', 'claims', 'messages', 'notes', 'tasks'],
+          ...['refills', 'referrals', 'providers'],
+        ],
       },
       consent: { terms_id: expect.stringMatching(/^[0-9a-f]{64}$/), required: true },
       update: false,
@@ -81,6 +84,8 @@ describe('GET /link/v1/session', () => {
       codes_page: `${fixture.sandbox.larkspur.url}/codes`,
       language: 'es',
       returns: false,
+      finds_practice: false,
+      practice: null,
       client: { name: 'Sandbox', logo: null, colour: '#0b5a6e' },
     });
     expect(response.headers.get('set-cookie')).toBeNull();

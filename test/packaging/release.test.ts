@@ -26,8 +26,9 @@ async function newFolder(): Promise<string> {
 /** A built checkout after `npm ci --omit=dev`. */
 async function createRelease(): Promise<string> {
   const folder = await newFolder();
-  const sources = ['src', 'sql', 'larkspur', 'bench', 'web', 'sdk', 'tsconfig.json', 'tsconfig.build.json', 'LICENSE'];
-  for (const name of ['package.json', 'package-lock.json', 'scripts', 'dist', ...sources]) {
+  const sources = ['src', 'sql', 'larkspur', 'bench', 'web', 'sdk', 'connector'];
+  const files = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'LICENSE'];
+  for (const name of [...files, 'scripts', 'dist', ...sources]) {
     await cp(join(root, name), join(folder, name), { recursive: true });
   }
   const installed = Object.entries(lock.packages).filter(

@@ -24,43 +24,59 @@ const tenant: Fixture['db']['tenant'] extends (client_id: string, work: infer Wo
   ? (work: Work) => Promise<void>
   : never = async (work) => void (await fixture.db.tenant(fixture.tenant.client_id, work));
 
+/** Runs the steps of these actors in random orders, and checks after each step that nothing announced is undone. */
+async function interleave(createActors: (emr: Practice, run: number, announced: number[]) => Step[][]): Promise<void> {
+  const random = randomFrom(seed);
+  let run = 0;
+  for (let n = 0; n < interleavings; n++) {
+    const emr = await newPractice(n);
+    const cached = async (index: number) => {
+      const [row] = await fixture.owner<{ phone: string }[]>`SELECT phone FROM patients
+        WHERE organization_id = ${scope().organization_id} AND ehr_id = ${emr.ehr_id(index)}`;
+      return Number(row?.phone);
+    };
+    const announced = [0, 0, 0, 0];
+    const order: string[] = [];
+    const actors = createActors(emr, ++run, announced);
+    for (let left = actors.filter(({ length }) => length > 0); left.length > 0; ) {
+      const actor = left[Math.floor(random() * left.length)];
+      const step = actor?.shift();
+      order.push(step?.name ?? '');
+      await step?.run();
+      for (const [index, state] of announced.entries()) {
+        expect(await cached(index), `seed ${seed}, ${n}: ${order.join(', ')}`).toBeGreaterThanOrEqual(state);
+      }
+      left = actors.filter(({ length }) => length > 0);
+    }
+    // Nothing that was left out stays old: a pass without writes makes the cache equal the EMR.
+    emr.states[3] = emr.newState();
+    for (const step of syncSteps(emr, ++run)) await step.run();
+    for (const index of emr.states.keys()) expect(await cached(index), `seed ${seed}, ${n}`).toBe(emr.states[index]);
+  }
+}
+
 test(
   'after an event, the cached patient shows at least that state, in any order of page reads and our commits',
-  async () => {
-    const random = randomFrom(seed);
-    let run = 0;
-    for (let n = 0; n < interleavings; n++) {
-      const emr = await newPractice(n);
-      const cached = async (index: number) => {
-        const [row] = await fixture.owner<{ phone: string }[]>`SELECT phone FROM patients
-          WHERE organization_id = ${scope().organization_id} AND ehr_id = ${emr.ehr_id(index)}`;
-        return Number(row?.phone);
-      };
-      const announced = [0, 0, 0, 0];
-      const order: string[] = [];
-      const sync = syncSteps(emr, ++run);
-      const actors = [
-        sync,
-        writeSteps(emr, 0, announced),
-        writeSteps(emr, 2, announced),
-        writeSteps(emr, 0, announced),
-      ];
-      for (let left = actors.filter(({ length }) => length > 0); left.length > 0; ) {
-        const actor = left[Math.floor(random() * left.length)];
-        const step = actor?.shift();
-        order.push(step?.name ?? '');
-        await step?.run();
-        for (const [index, state] of announced.entries()) {
-          expect(await cached(index), `seed ${seed}, ${n}: ${order.join(', ')}`).toBeGreaterThanOrEqual(state);
-        }
-        left = actors.filter(({ length }) => length > 0);
-      }
-      // Nothing that was left out stays old: a pass without writes makes the cache equal the EMR.
-      emr.states[3] = emr.newState();
-      for (const step of syncSteps(emr, ++run)) await step.run();
-      for (const index of emr.states.keys()) expect(await cached(index), `seed ${seed}, ${n}`).toBe(emr.states[index]);
-    }
-  },
+  () =>
+    interleave((emr, run, announced) => [
+      syncSteps(emr, run),
+      writeSteps(emr, 0, announced),
+      writeSteps(emr, 2, announced),
+      writeSteps(emr, 0, announced),
+    ]),
+  timeoutFor(interleavings, 2_000),
+);
+
+test(
+  'a live fetch undoes no write of ours, and no sync undoes what it stored, in any order of their steps',
+  () =>
+    interleave((emr, run, announced) => [
+      syncSteps(emr, run),
+      writeSteps(emr, 0, announced),
+      writeSteps(emr, 2, announced),
+      fetchSteps(emr, run, announced),
+      staffSteps(emr, 3),
+    ]),
   timeoutFor(interleavings, 2_000),
 );
 
@@ -154,6 +170,50 @@ function writeSteps(emr: Practice, index: number, announced: number[]): Step[] {
           await savePatient(tx, scope(), locked, { phone: String(phone), status: 'active' });
           announced[index] = phone;
         }),
+    },
+  ];
+}
+
+function staffSteps(emr: Practice, index: number): Step[] {
+  const run = async () => {
+    emr.states[index] = emr.newState();
+  };
+  return [{ name: `staff ${index}`, run }];
+}
+
+/**
+ * A live fetch. What it stored counts as announced, unless something else stored the record after the EMR was asked: then
+ * that stays, and the next sync reads the record again.
+ */
+function fetchSteps(emr: Practice, run: number, announced: number[]): Step[] {
+  const list = { ...scope(), kind: patients, run };
+  let [snapshot, rows] = ['', [] as PatientSource[]];
+  return [
+    {
+      name: 'ask',
+      run: async () => {
+        const [row] = await fixture.owner<{ snapshot: string }[]>`SELECT pg_current_snapshot()::text AS snapshot`;
+        snapshot = row?.snapshot ?? '';
+      },
+    },
+    {
+      name: 'read live',
+      run: async () => {
+        rows = [...emr.states.keys()].map(emr.read);
+      },
+    },
+    {
+      name: 'store live',
+      run: async () => {
+        await tenant(async (tx) => void (await storePage(tx, list, rows, { snapshot })));
+        for (const [index, { ehr_id, phone }] of rows.entries()) {
+          const [stored] = await fixture.owner<{ phone: string }[]>`SELECT phone FROM patients
+            WHERE organization_id = ${scope().organization_id} AND ehr_id = ${ehr_id}`;
+          if (stored?.phone === phone && Number(phone) > 0) {
+            announced[index] = Math.max(announced[index] ?? 0, Number(phone));
+          }
+        }
+      },
     },
   ];
 }

@@ -78,6 +78,15 @@ test('goes through all pages of a search, whose filters are in the body', async 
   expect(searched).toStrictEqual(listed);
 });
 
+test('walks a list by cursor, in the order of IDs', async () => {
+  const page = await client.claims.list({ cursor: '', page_size: 25 });
+  expect(page.pagination).toStrictEqual({ page_size: 25, next_cursor: expect.any(String) });
+  const ids: string[] = [];
+  for await (const claim of client.claims.list({ cursor: '', page_size: 25 })) ids.push(claim.id);
+  expect(ids).toStrictEqual([...ids].sort());
+  expect(ids.length).toBe((await client.claims.list()).pagination.total_count);
+});
+
 test('goes through a list with a cursor', async () => {
   await client.patients.createAndWait(person());
   await client.patients.createAndWait(person());
@@ -118,6 +127,9 @@ test('errors are typed by code, with field and request ID', async () => {
     field: 'sex',
     status: 400,
     requestId: expect.stringMatching(/^[0-9a-f]{32}$/),
+    errors: [{ field: 'sex', code: 'missing_field', message: 'Missing required field: sex' }],
+    remedy: expect.stringMatching(/\.$/),
+    docUrl: expect.stringMatching(/#missing_field$/),
   });
   await expect(client.jobs.get('999999999')).rejects.toBeInstanceOf(NotFoundError);
   const stranger = client.forAccount('unknown');

@@ -50,6 +50,7 @@ duplicate = raised(lambda: client.patients.create_and_wait(body))
 result["duplicate"] = [type(duplicate).__name__, duplicate.code, duplicate.reasons[0]["code"]]
 missing = raised(lambda: client.patients.create({"first_name": "A"}))
 result["missing"] = [type(missing).__name__, missing.code, missing.field, len(missing.request_id)]
+result["invalid"] = [[each["field"] for each in missing.errors], missing.remedy[-1], missing.doc_url.split("#")[1]]
 unknown = raised(lambda: client.for_account("unknown").settings.get())
 result["unknown"] = [type(unknown).__name__, str(unknown)]
 uploaded = client.documents.create_and_wait({
@@ -62,6 +63,13 @@ headers, event = json.loads(os.environ["HEADERS"]), os.environ["EVENT"]
 result["event"] = verify_webhook(event, headers, ["whsec_AAAA", os.environ["SECRET"]])["type"]
 result["forged"] = type(raised(lambda: verify_webhook(event + " ", headers, os.environ["SECRET"]))).__name__
 result["old"] = str(raised(lambda: verify_webhook(event, headers, os.environ["SECRET"], tolerance_seconds=-1)))
+
+dry = client.patients.create({**body, "last_name": last_name + "dry"}, dry_run=True)
+result["dry"] = [dry["dry_run"], dry["would"][0]["action"]]
+cursors = []
+followed = {change["id"] for change in client.changes.follow(kinds="patients", save_cursor=cursors.append, until_current=True)}
+result["followed"] = created["data"]["patient_id"] in followed and len(cursors) > 0
+result["feed"] = len({change["id"] for change in client.changes.list(kinds="patients", limit=50)}) == len(followed)
 
 flaky = Chartwire(base_url=os.environ["FLAKY_URL"], client_id="a", client_secret="b", access_token="c")
 result["retried"] = flaky.sync.create()["job_id"]
@@ -107,6 +115,7 @@ test.skipIf(!has_python)('the Python module creates, waits, pages, retries and v
     pages: true,
     duplicate: ['JobFailedError', 'duplicate_patient', 'duplicate_patient'],
     missing: ['ValidationError', 'missing_field', 'last_name', 32],
+    invalid: [['last_name', 'dob', 'sex'], '.', 'missing_field'],
     unknown: [
       'AuthenticationError',
       'User not found. Check access_token: it may belong to another client, or the account was unlinked.',
@@ -115,6 +124,9 @@ test.skipIf(!has_python)('the Python module creates, waits, pages, retries and v
     event: 'patient.created',
     forged: 'WebhookVerificationError',
     old: 'The request is too old, or the clocks differ. Check the clock of this machine.',
+    dry: [true, 'create'],
+    followed: true,
+    feed: true,
     retried: 7,
   });
   expect(flaky.requests).toHaveLength(3);

@@ -64,6 +64,8 @@ async function createForeignRecords(): Promise<typeof foreign> {
     >`SELECT id, ehr_id FROM ${fixture.owner(table)} WHERE client_id = ${other.id} LIMIT 1`;
     ids.push(row?.id ?? '', row?.ehr_id ?? '');
   }
+  await fixture.owner`UPDATE patient_insurances SET patient_ehr_id = ${foreign_word} || patient_ehr_id
+    WHERE client_id = ${other.id}`;
   await fixture.owner`UPDATE orders SET patient_mrn = ${foreign_word} WHERE client_id = ${other.id}`;
   const [appointment] = await fixture.owner<
     { id: string }[]
@@ -115,7 +117,8 @@ function call(
   sent: Sent = {},
 ): Promise<ApiResponse> {
   const path = endpoint.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(sent.params?.[name] ?? 'sample'));
-  const query = { ...(sample(endpoint.query) as object | undefined), ...sent.query };
+  const { dry_run: _, ...sampled } = (sample(endpoint.query) ?? {}) as Record<string, unknown>;
+  const query = { ...sampled, ...sent.query };
   const query_string = endpoint.query ? `?${new URLSearchParams(query as Record<string, string>)}` : '';
   const body = endpoint.body && { body: { ...(sample(endpoint.body as Schema) as object), ...sent.body } };
   return api.call(endpoint.method, path + query_string, { headers, ...body });
@@ -148,6 +151,9 @@ const cases = authenticated.map((endpoint) => [`${endpoint.method} ${endpoint.pa
 test('the other client itself can read the foreign word', async () => {
   const paths = record_tables.map((table) => {
     if (table === 'appointments') return `appointments/${foreign.appointment_id}`;
+    if (table === 'patient_insurances')
+      return `patients/${foreign_word}${fixture.sandbox.example.patient_mrn}/insurances`;
+    if (table === 'referrals') return 'referrals?start_date=2020-01-01&end_date=2099-12-31';
     return table === 'orders' ? `orders?patient_mrn=${foreign_word}` : table.replaceAll('_', '-');
   });
   for (const path of [...paths, 'settings', 'webhook', 'webhook-events']) {

@@ -17,8 +17,12 @@ let tables: string[];
 
 /** Tables that belong to the installation, not to a client. */
 const installation_tables = [
+  'change_generations',
+  'change_timelines',
   'alert_messages',
   'audit_head',
+  'directory_sources',
+  'emr_request_budgets',
   'erased_tables',
   'master_keys',
   'operator_code_guesses',
@@ -29,6 +33,8 @@ const installation_tables = [
   'operator_sessions',
   'operator_totp_offers',
   'passkey_challenges',
+  'practice_words',
+  'practices',
   'processes',
   'sign_in_attempts',
   'operators',
@@ -36,6 +42,7 @@ const installation_tables = [
   'schema_migrations',
   'sso_sign_ins',
   'system_keys',
+  'write_turns',
 ];
 /** Tables with rows of clients and rows of the installation. */
 const mixed = ['alerts', 'audit_records', 'requests'];
@@ -52,6 +59,20 @@ beforeAll(async () => {
   const access_token = await other.api.link({ user_id: 'their-user', org_id: 'their-org', staff: 1 });
   await insertRows(other.api, { access_token });
   await insertRows(fixture.api);
+  // Otherwise only practices with sync events have one.
+  await fixture.owner`INSERT INTO document_passes (organization_id, client_id, read_as_of, listed_ids)
+    SELECT id, client_id, now(), '{}' FROM organizations ON CONFLICT DO NOTHING`;
+  // Otherwise only practices with merged charts have one.
+  await fixture.owner`INSERT INTO merged_charts (organization_id, client_id, ehr_id, mrn, merged_into)
+    SELECT id, client_id, '1', 'LK1', '2' FROM organizations`;
+  // Otherwise only practices whose lists the EMR exports have them.
+  await fixture.owner`INSERT INTO bulk_exports (organization_id, client_id, account_id, emr_address, target, types, state,
+      run, started_at, next_at)
+    SELECT DISTINCT ON (organizations.id) organizations.id, organizations.client_id, accounts.id, emr_address, 'Patient',
+           '{Patient}', 'done', 1, now(), now() + interval '1 day'
+      FROM organizations JOIN accounts ON accounts.organization_id = organizations.id`;
+  await fixture.owner`INSERT INTO bulk_export_chunks (organization_id, n, client_id, file, holds, type, lines_sealed)
+    SELECT organization_id, 1, client_id, 0, 'records', 'Patient', 'x' FROM bulk_exports`;
   // Rows that a finished write does not leave behind, or that only operators create.
   await fixture.owner`INSERT INTO uploads (operation_id, client_id, content) SELECT id, client_id, 'x' FROM operations`;
   await fixture.owner`INSERT INTO write_limits (account_id, client_id, parallel, creates, reason)
@@ -66,7 +87,7 @@ beforeAll(async () => {
     SELECT DISTINCT ON (client_id) client_id, id, id::bytea FROM webhook_endpoints`;
   await fixture.owner`INSERT INTO received_requests (id, client_id, method, headers, body, body_bytes, verdict, delay_ms)
     SELECT gen_random_uuid(), client_id, 'POST', '{}', 'x', 1, 'valid', 0 FROM receivers`;
-  await fixture.owner`INSERT INTO patient_insurances (id, client_id, organization_id, emr_insurance_id)
+  await fixture.owner`INSERT INTO patient_insurances (id, client_id, organization_id, ehr_id)
     SELECT gen_random_uuid(), client_id, id, '1' FROM organizations`;
   await fixture.owner`INSERT INTO job_periods (client_id, at, succeeded, partial, failed, needs_review, durations)
     SELECT id, now(), 1, 0, 0, 0, '[]' FROM clients`;
@@ -139,6 +160,8 @@ describe('the roles', () => {
     // `oldest_transaction_seconds` returns one number about the whole database; the others create and drop days of the request log.
     expect(definers.map(({ proname }) => proname).sort()).toStrictEqual([
       'analyze_records',
+      'change_branches',
+      'change_generation',
       'drop_request_days',
       'lock_request_owners',
       'oldest_transaction_seconds',
@@ -186,15 +209,19 @@ describe('every table', () => {
   });
 
   test('every table of the installation is inaccessible to the service role', async () => {
+    // Practices, as vendors publish them, are searched for clients.
+    const searched = ['practice_words', 'practices'];
     // Erasures note the names of the tables they touch.
     for (const table of installation_tables.filter((each) => each !== 'erased_tables')) {
-      await expect(service`SELECT * FROM ${service(table)}`, table).rejects.toMatchObject({ code: '42501' });
+      const reading = service`SELECT * FROM ${service(table)}`;
+      if (searched.includes(table)) await expect(reading).resolves.toHaveLength(0);
+      else await expect(reading, table).rejects.toMatchObject({ code: '42501' });
       await expect(service`DELETE FROM ${service(table)}`, table).rejects.toMatchObject({ code: '42501' });
     }
     const readable = await fixture.owner`
       SELECT table_name, column_name FROM information_schema.column_privileges
        WHERE grantee = 'chartwire_service' AND table_name = ANY (${[...installation_tables]})
-         AND table_name <> 'erased_tables' ORDER BY column_name`;
+         AND table_name <> ALL (${['erased_tables', ...searched]}) ORDER BY column_name`;
     // Jobs that a backup contains look up their writes.
     expect(readable).toStrictEqual(
       ['id', 'last_job_id', 'last_step', 'restored_at'].map((column_name) => ({ table_name: 'restores', column_name })),
@@ -381,6 +408,7 @@ describe('the role that crosses tenants', () => {
         'organizations UPDATE next_sync_at',
         'public_tokens DELETE',
         'received_requests DELETE',
+        'record_changes DELETE',
         'replaced_tokens DELETE',
         'requests DELETE',
         'requests INSERT',

@@ -14,6 +14,7 @@ const health_data = {
   caller: 'Plantagena Caller',
   message: 'Plantagena has a rash since Tuesday',
   reason: 'Plantagena refill',
+  reference: 'Plantagena 4711',
   unknown_mrn: 'MRN-PLANTAGENA-1',
   filter: 'Plantagena-Lastname',
   typed_password: `Typed-${randomBytes(12).toString('hex')}`,
@@ -37,7 +38,10 @@ beforeAll(async () => {
   const inserted = await insertRows(
     api,
     {},
-    { caller: health_data.caller, message: health_data.message, reason: health_data.reason },
+    {
+      ...{ caller: health_data.caller, message: health_data.message, reason: health_data.reason },
+      reference: health_data.reference,
+    },
   );
   const person = sandbox.larkspur.staff[1];
   secrets = {

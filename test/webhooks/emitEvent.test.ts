@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { EventOf } from '../../src/model/events.ts';
 import { removeEndpoint } from '../../src/product/webhooks/disableEndpoint.ts';
-import { addEndpoint } from '../../src/product/webhooks/endpoints.ts';
 import { emitEvent } from '../../src/product/webhooks/events.ts';
+import { addEndpoint } from '../../src/product/webhooks/registration.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import { createFixture, emit, type Fixture, insertJob, readDeliveries, readStatus, synced } from './fixture.ts';
 

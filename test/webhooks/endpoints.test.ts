@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../src/catalog/errors.ts';
 import { disableEndpoint, removeEndpoint } from '../../src/product/webhooks/disableEndpoint.ts';
-import {
-  addEndpoint,
-  listEndpoints,
-  newestSecretOfOldestEndpoint,
-  readLiveSecrets,
-  rotateSecret,
-} from '../../src/product/webhooks/endpoints.ts';
+import { listEndpoints } from '../../src/product/webhooks/endpoints.ts';
+import { addEndpoint } from '../../src/product/webhooks/registration.ts';
+import { newestSecretOfOldestEndpoint, readLiveSecrets, rotateSecret } from '../../src/product/webhooks/secrets.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import {
   claim,

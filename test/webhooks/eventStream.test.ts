@@ -1,5 +1,5 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { revokeSecrets } from '../../src/product/clients/clients.ts';
+import { revokeSecrets } from '../../src/product/clients/secrets.ts';
 import { emitEvent } from '../../src/product/webhooks/events.ts';
 import { newClient } from '../api/support.ts';
 import { finishedCall } from '../dashboard/finishedCalls.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
-import { type EventFilters, listEvents, purgeEvents } from '../../src/product/webhooks/events.ts';
+import { type EventPage, listEvents, purgeEvents } from '../../src/product/webhooks/events.ts';
 import { resendEvent } from '../../src/product/webhooks/resend.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterAll(() => fixture.close());
 
-async function list(filters: Partial<EventFilters> = {}, of: Tenant = tenant) {
+async function list(filters: Partial<EventPage> = {}, of: Tenant = tenant) {
   const { body: text } = await listEvents(fixture.db, of.client_id, of.account_id, {
     page: 1,
     page_size: 50,
@@ -36,7 +36,7 @@ async function list(filters: Partial<EventFilters> = {}, of: Tenant = tenant) {
   });
   return JSON.parse(text);
 }
-async function ids(filters: Partial<EventFilters> = {}): Promise<string[]> {
+async function ids(filters: Partial<EventPage> = {}): Promise<string[]> {
   return (await list(filters)).webhook_events.map((event: { id: string }) => event.id);
 }
 async function setCreatedAt(id: string, created: string): Promise<void> {

@@ -16,8 +16,8 @@ import { createMetrics } from '../../src/platform/telemetry/metrics.ts';
 import { telemetry_off } from '../../src/platform/telemetry/telemetry.ts';
 import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { deliver } from '../../src/product/webhooks/deliver.ts';
-import { addEndpoint, type NewEndpoint } from '../../src/product/webhooks/endpoints.ts';
 import { emitEvent } from '../../src/product/webhooks/events.ts';
+import { addEndpoint, type EndpointFields } from '../../src/product/webhooks/registration.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
 import { type Receiver, type Responder, startReceiver } from '../harness/receiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
@@ -71,7 +71,7 @@ export async function createFixture() {
 export async function startEndpoint(
   fixture: Fixture,
   respond?: Responder,
-  options: Omit<NewEndpoint, 'url'> = {},
+  options: Omit<EndpointFields, 'url'> = {},
   tenant: Tenant = fixture.tenant,
 ): Promise<{ receiver: Receiver; id: string; secret: string }> {
   const receiver = await startReceiver(respond);

@@ -89,7 +89,9 @@ async function send(request: Request, form: HTMLFormElement, state: HTMLElement,
   );
   if (!response.ok || parsed === undefined) return;
   storeResponse(method, form.dataset.path ?? '', parsed);
-  if (form.dataset.events) showEventButton(parsed as Record<string, unknown>, result);
+  const accepted = parsed as Record<string, unknown>;
+  // A dry run has no event.
+  if (form.dataset.events && accepted.dry_run !== true) showEventButton(accepted, result);
 }
 
 function showEventButton(accepted: Record<string, unknown>, result: HTMLElement): void {

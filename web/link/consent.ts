@@ -1,7 +1,7 @@
 import type { Card } from './card.ts';
 import { type IconName, icon, make, startAt } from './elements.ts';
 import { drawFacts, type Fact } from './facts.ts';
-import { type ActionForm, drawAction } from './form.ts';
+import { type ActionForm, drawAction, drawOthers } from './form.ts';
 import type { Translate } from './texts.ts';
 
 /** One line of what is shared. */
@@ -15,6 +15,7 @@ export type ConsentParts = {
   /** What is shared, and with whom. */
   shared: { title: string; grants: Grant[]; notes: string[] };
   submit: string;
+  others: { label: string; press: () => void }[];
   /** Why the step is shown again. */
   warning?: string | undefined;
   /** Called with the words on the page. */
@@ -30,6 +31,7 @@ export function showConsent(card: Card, parts: ConsentParts, t: Translate): Acti
     return make('li', {}, icon(name), text);
   });
   const action = drawAction({ submit: parts.submit, describedby: 'consent', send: () => parts.agree(card.text()) });
+  if (parts.others.length > 0) action.element.append(drawOthers(parts.others, action.busy));
   card.show(
     ...(parts.picture ? [make('img', { src: parts.picture, alt: '', class: 'emr-logo' })] : []),
     heading,

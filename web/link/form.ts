@@ -107,12 +107,8 @@ export function showForm(card: Card, parts: FormParts, t: Translate): Form {
   const { element: form, submit, alert } = action;
   const rows = parts.inputs.map((each) => drawRow(each, inputs.get(each.name), parts.reveal));
   submit.before(...rows, ...drawHint(parts.hint));
-  const others = (parts.others ?? []).map((each) => {
-    const button = make('button', { type: 'button', class: 'quiet' }, each.label);
-    button.addEventListener('click', () => action.busy() || each.press());
-    return button;
-  });
-  if (others.length > 0) form.append(make('div', { class: 'others' }, ...others));
+  const { others = [] } = parts;
+  if (others.length > 0) form.append(drawOthers(others, action.busy));
   for (const { name, digits } of parts.inputs) if (digits) submitComplete(form, inputs.get(name), digits);
 
   card.show(
@@ -146,6 +142,16 @@ export function showForm(card: Card, parts: FormParts, t: Translate): Form {
       warn(error, secrets[0] ?? (at === undefined ? undefined : inputs.get(at)), at !== undefined);
     },
   };
+}
+
+/** Buttons for other things than submitting. */
+export function drawOthers(others: readonly { label: string; press: () => void }[], busy: () => boolean): HTMLElement {
+  const buttons = others.map(({ label, press }) => {
+    const button = make('button', { type: 'button', class: 'quiet' }, label);
+    button.addEventListener('click', () => busy() || press());
+    return button;
+  });
+  return make('div', { class: 'others' }, ...buttons);
 }
 
 /** Typed, pasted and filled-in codes alike. The same code is not submitted twice by itself. */

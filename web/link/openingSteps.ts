@@ -1,26 +1,10 @@
-import { type Card, showNotice } from './card.ts';
+import { showNotice } from './card.ts';
 import { showConsent } from './consent.ts';
-import type { Host } from './host.ts';
-import { type createService, isError, type Session } from './service.ts';
-import type { Language, Translate } from './texts.ts';
+import { make } from './elements.ts';
+import type { Flow } from './flow.ts';
+import { findPractice } from './practiceSearch.ts';
+import { isError } from './service.ts';
 import { errorText, facts, findPicture, problemText, shared } from './wording.ts';
-
-/** What all steps share. */
-export type Flow = {
-  session: Session;
-  service: ReturnType<typeof createService>;
-  host: Host;
-  hosted: boolean;
-  card: Card;
-  language: Language;
-  t: Translate;
-  /** Why the consent is asked for again. */
-  warning?: string | undefined;
-  /** The link can no longer be used. */
-  dead: (reason: string) => void;
-  /** Reads the link again and starts over, for a reason that is shown if there is one. */
-  restart: (warning?: string) => void;
-};
 
 /** Said before anything is typed: nobody can sign in at this address. */
 export function showProblem(flow: Flow): void {
@@ -32,7 +16,18 @@ export function showProblem(flow: Flow): void {
     title: t('problem_title'),
     text: problemText(flow),
     button: { label: t('check_again'), press: () => flow.restart() },
+    below: chooseAnother(flow).map(({ label, press }) => {
+      const button = make('button', { type: 'button', class: 'quiet' }, label);
+      button.addEventListener('click', press);
+      return make('div', { class: 'others' }, button);
+    }),
   });
+}
+
+/** Goes back to the search, if the person has found the practice there. */
+function chooseAnother(flow: Flow): { label: string; press: () => void }[] {
+  const { session, t } = flow;
+  return session.finds_practice ? [{ label: t('choose_another'), press: () => findPractice(flow) }] : [];
 }
 
 /** The person agrees to what is shown, which is recorded, before `next`. */
@@ -47,6 +42,7 @@ export function askConsent(flow: Flow, terms_id: string, next: () => void): void
       facts: facts(flow),
       shared: shared(flow),
       submit: t('continue'),
+      others: chooseAnother(flow),
       warning: flow.warning,
       agree: async (text) => {
         form.wait(t('loading'));

@@ -59,7 +59,8 @@ async function open(token: string, host: Host, warning?: string): Promise<void> 
   const t = translator(language, { emr: session.emr, client: session.client.name });
   document.documentElement.lang = language;
   if (hosted) history.replaceState({ token, language }, '');
-  document.title = t(session.update ? 'title_update' : 'title');
+  const title = session.update ? 'title_update' : 'title';
+  document.title = t(session.emr === '' ? 'find_title' : title);
   if (session.client.colour) paintBrand(document.documentElement, session.client.colour);
   host.texts(document.title, t('close'));
   // Once, also if the link is read again.

@@ -1,7 +1,9 @@
 import { drawAdministrators } from './administrators.ts';
 import { showNotice } from './card.ts';
+import type { Flow } from './flow.ts';
 import { type Form, type FormParts, type Input, showForm } from './form.ts';
-import { askConsent, type Flow, showProblem } from './openingSteps.ts';
+import { askConsent, showProblem } from './openingSteps.ts';
+import { findPractice } from './practiceSearch.ts';
 import { type ErrorResult, isError, type Linked, type Session, type SignInMethod } from './service.ts';
 import { openSignInWindow } from './signInWindow.ts';
 import {
@@ -19,7 +21,8 @@ import {
 /** The steps from the consent to the linked account. Input is kept only in these functions. */
 export function runLink(flow: Flow): void {
   const { session } = flow;
-  if (session.problem) showProblem(flow);
+  if (session.finds_practice && session.emr_host === '') findPractice(flow);
+  else if (session.problem) showProblem(flow);
   else if (session.consent?.required) askConsent(flow, session.consent.terms_id, () => askSignIn(flow));
   else askSignIn(flow);
 }
@@ -84,8 +87,9 @@ function administrators(flow: Flow, method: SignInMethod | undefined, open = fal
 /** All credentials are saved. The person still confirms, so that opening the page alone does nothing. */
 function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
   const { session, t, card } = flow;
-  const account = listFields(flow, method).flatMap(({ value }) =>
-    value === null ? [] : [{ name: t('saved_account'), value }],
+  // A client ID is no account of a person.
+  const account = listFields(flow, method).flatMap(({ value, label, autocomplete }) =>
+    value === null ? [] : [{ name: autocomplete === 'username' ? t('saved_account') : label, value }],
   );
   const form = showForm(
     card,

@@ -19,6 +19,16 @@ export type SignInMethod = {
   tells: { what: string; value: string } | null;
 };
 
+/** A practice of the directory. */
+export type Practice = {
+  id: string;
+  name: string;
+  city: string | null;
+  state: string | null;
+  parent: string | null;
+  available: boolean;
+};
+
 export type Session = {
   /** How people know the EMR: the name of its app, its own, or the server's host. */
   emr: string;
@@ -44,6 +54,9 @@ export type Session = {
   codes_page: string | null;
   language: string | null;
   returns: boolean;
+  /** Whether the person chooses the practice, and the choice. */
+  finds_practice: boolean;
+  practice: Practice | null;
   client: { name: string; logo: string | null; colour: string | null };
 };
 
@@ -60,6 +73,8 @@ export function createService(token: string) {
   return {
     token,
     session: () => call<Session>('session'),
+    findPractices: (query: string) => call<{ practices: Practice[] }>(`practices?query=${encodeURIComponent(query)}`),
+    choosePractice: (practice_id: string) => call<object>('practice', { practice_id }),
     /** Records that the person agreed to the `text` on the page. */
     consent: (terms_id: string, language: string, text: string) =>
       call<object>('consent', { terms_id, language, text }),

@@ -1,6 +1,6 @@
 import type { ConsentParts, Grant } from './consent.ts';
 import type { Fact } from './facts.ts';
-import type { Session, SignInMethod } from './service.ts';
+import type { Practice, Session, SignInMethod } from './service.ts';
 import { isText, type Language, listed, type TextName, type Translate } from './texts.ts';
 
 /** What the texts of a step depend on. */
@@ -44,10 +44,27 @@ export function facts({ session, t }: Wording): Fact[] {
   const hosts = new Set(ways.length === 0 ? [emr_host] : sign_in_hosts);
   const is_said = hosts.size === 1 && hosts.has(emr_address);
   return [
+    ...practiceFacts({ session, t }),
     { name: t('organization'), value: organization },
     ...(is_said ? [] : [{ name: t('address'), value: emr_address }]),
     ...(hosts.size > 0 ? [{ name: t('sign_in_at'), value: [...hosts].join(', ') }] : []),
   ];
+}
+
+/** The practice of the directory, so that people notice if it is not theirs. */
+function practiceFacts({ session: { practice }, t }: Wording): Fact[] {
+  if (!practice) return [];
+  const place = placeText(practice);
+  return [
+    { name: t('practice'), value: practice.name },
+    ...(place === '' ? [] : [{ name: t('place'), value: place }]),
+    ...(practice.parent === null ? [] : [{ name: t('parent'), value: practice.parent }]),
+  ];
+}
+
+/** `Portland, OR` */
+export function placeText({ city, state }: Pick<Practice, 'city' | 'state'>): string {
+  return [city, state].filter((text) => text !== null).join(', ');
 }
 
 /** What is shared, and within which limits. Only what the EMR supports is named. */
@@ -66,7 +83,7 @@ export function shared(flow: Wording & { language: Language }): ConsentParts['sh
   const grant = (icon: Grant['icon'], title: TextName, names: readonly string[], prefix?: string): Grant[] =>
     names.length === 0 ? [] : [{ icon, title: t(title), ...(prefix && { detail: named(prefix, names) }) }];
   const among = (names: readonly string[]) => names.filter((name) => reads.includes(name));
-  const in_chart = ['patients', 'insurance', 'medications', 'orders', 'visits', 'balances'];
+  const in_chart = ['patients', 'insurance', 'medications', 'orders', 'referrals', 'documents', 'visits', 'balances'];
   const limit = t(session.ways.length > 0 ? 'shared_limit_app' : 'shared_limit');
   return {
     title: t('shared_title'),
@@ -92,13 +109,13 @@ export const page_errors = ['emr_page_declined', 'emr_page_required', 'page_sign
  * The EMR's reason for a failed sign-in is meant for its administrator and shown unchanged. The name of an account's EMR
  * user, and a host that does not exist, are only known from the message.
  */
-export function errorText({ t }: Wording, code: string, message: string): string {
+export function errorText({ t }: Wording, code: string, message: string, values: Record<string, string> = {}): string {
   const name = error_texts[code] ?? 'trouble';
   const part = (pattern: RegExp) => pattern.exec(message)?.[1] ?? '';
   if (code === 'emr_user_mismatch') return t(name, { name: part(/belongs to (.*)\. Sign in as/) });
   if (code === 'emr_host_not_found') return t(name, { host: part(/host (\S+) could not be found/) });
   const reason = reasoned.includes(code) ? part(/: (.*)/s) : '';
-  return reason ? `${t(name)} ${t('reason')} ${reason}` : t(name);
+  return reason ? `${t(name)} ${t('reason')} ${reason}` : t(name, values);
 }
 
 const reasoned = ['emr_sign_in_refused', 'emr_address_wrong'];
@@ -154,6 +171,9 @@ export const error_texts: Record<string, TextName> = {
   emr_user_mismatch: 'emr_user_mismatch',
   emr_name_mismatch: 'emr_mismatch',
   emr_domain_mismatch: 'emr_mismatch',
+  practice_not_found: 'practice_gone',
+  practice_unavailable: 'practice_unavailable',
+  practice_mismatch: 'emr_mismatch',
   missing_field: 'missing_field',
   rate_limited: 'rate_limited',
   offline: 'offline',

@@ -166,7 +166,7 @@ async function hiddenWrites({ sql, ledger }: Evidence) {
 function finishedWrites(sql: Sql, states: string[]) {
   return sql<{ id: string; operation_id: string }[]>`
     SELECT id::text, ${hex(sql, 'operation_id')} AS operation_id FROM jobs
-     WHERE state = ANY (${states}) AND type NOT IN ('sync', 'patient.fetch')`;
+     WHERE state = ANY (${states}) AND type NOT IN ('sync', 'patient.fetch', 'appointment.fetch', 'availability.fetch')`;
 }
 
 async function unknownWrites({ sql, ledger }: Evidence) {

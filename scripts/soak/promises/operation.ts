@@ -86,10 +86,13 @@ export const operationPromises: readonly PromiseRow[] = [
   {
     row: 40,
     goal: '5,000 payments',
-    fault: 'Payments under lost responses and kills',
-    promise: 'The total of the EMR’s ledger equals the sum of `payment.posted`, to the cent',
-    tests: [],
-    open: 'The service has no payments yet.',
+    fault: 'Payments and claims while responses are lost, connections reset and workers killed',
+    promise:
+      'The total of the EMR’s ledger equals the sum of `payment.posted`, to the cent; every visit has the claim of its `claim.created`',
+    tests: test(
+      'promises/payments',
+      'the ledger has exactly what payment.posted says, to the cent, and each visit one claim, after lost responses, reset connections and killed workers',
+    ),
   },
   {
     row: 41,
@@ -156,5 +159,19 @@ export const operationPromises: readonly PromiseRow[] = [
       'promise 48: a backup made after an erasure contains no byte of what was erased',
       'a backup fails with the reason while another session can see erased rows or uses their table',
     ),
+  },
+  {
+    row: 46,
+    fault: 'The change feed is read by cursor while transactions commit out of order, by readers that stop anywhere',
+    goal: '100,000 changes',
+    promise:
+      'The reader’s copy equals the database; no change is skipped; after a failover that lost changes, cursors of those are 410',
+    tests: [
+      ...test('promises/changeFeed', 'readers that stop anywhere end with exactly what the database has'),
+      ...test(
+        'promises/lossyFailover',
+        'after a failover that lost changes, cursors of lost changes are 410 and earlier ones go on',
+      ),
+    ],
   },
 ];

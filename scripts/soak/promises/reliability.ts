@@ -115,6 +115,42 @@ export const webhookPromises: readonly PromiseRow[] = [
     tests: test('webhooks/deliver', 'reads at most 64 KB of a response', 'to a receiver that hangs is postponed'),
   },
   {
+    row: 47,
+    fault: 'A bulk export is interrupted at every stored step, with expired tokens, redirects and incomplete files',
+    promise: 'The list is complete, nothing that exists is removed, and one export runs at a time',
+    tests: [
+      ...test(
+        'journeys/bulkExportKills',
+        'an export whose worker is killed at every step that it stores is requested once and read completely',
+        'an export whose worker is killed before its URL is stored is not requested again while it may run',
+      ),
+      ...test(
+        'journeys/bulkExports',
+        'files that are cut off, expire, need a new token or fail once are read completely',
+        'an export with errors removes nothing, and its errors are shown',
+        'a file redirected to another host is read without the token, over one redirect only',
+      ),
+    ],
+    open: 'Only in this form: nine kills, and lists of a small practice.',
+  },
+  {
+    row: 50,
+    fault:
+      'Staff change 50 records on screens and through the EMR’s API while a client writes to the same patients and the worker of the sync is killed (`kill -9`)',
+    promise: 'Exactly the changes by staff are announced, each once and in order per patient',
+    open: 'Only in this form: 50 changes and three kills.',
+    tests: [
+      ...test(
+        'spec/webhooks/staffChanges',
+        'exactly what staff changed is announced, once and in order, while a client writes and the sync’s worker is killed',
+      ),
+      ...test(
+        'spec/webhooks/fhirSyncEvents',
+        'a staff change of an appointment is announced, and writes of ours are not',
+      ),
+    ],
+  },
+  {
     row: 14,
     fault: 'Addresses in the own network, for webhooks and EMRs, in any spelling, also after a change in DNS',
     promise: 'No connection to private, loopback, link-local, metadata or mapped addresses',

@@ -8,6 +8,10 @@ export type ErrorCode =
   | 'access_token_invalid'
   | 'access_token_missing'
   | 'access_token_replaced'
+  | 'appointment_in_progress'
+  | 'appointment_not_found'
+  | 'appointment_not_in_emr'
+  | 'appointment_time_taken'
   | 'body_encoding_unsupported'
   | 'body_not_json'
   | 'body_not_object'
@@ -16,9 +20,12 @@ export type ErrorCode =
   | 'callback_url_unregistered'
   | 'carrier_missing'
   | 'charset_unsupported'
+  | 'claim_exists'
   | 'client_credentials_invalid'
+  | 'client_secret_expired'
   | 'connections_exceeded'
   | 'credentials_conflict'
+  | 'cursor_expired'
   | 'database_slow'
   | 'database_unavailable'
   | 'document_action_refused'
@@ -54,6 +61,7 @@ export type ErrorCode =
   | 'emr_user_mismatch'
   | 'event_streams_exceeded'
   | 'first_sync_pending'
+  | 'fixed_appointment_field'
   | 'fixed_field'
   | 'form_malformed'
   | 'idempotency_key_invalid'
@@ -63,6 +71,7 @@ export type ErrorCode =
   | 'internal'
   | 'invalid_field'
   | 'job_not_repeatable'
+  | 'job_started'
   | 'link_exhausted'
   | 'link_token_invalid'
   | 'location_inactive'
@@ -72,16 +81,27 @@ export type ErrorCode =
   | 'missing_field'
   | 'no_field'
   | 'operation_not_offered'
+  | 'patient_not_found'
   | 'personal_user_id'
   | 'pharmacy_not_found'
+  | 'practice_and_emr'
+  | 'practice_mismatch'
+  | 'practice_not_found'
   | 'provider_inactive'
   | 'provider_not_found'
   | 'public_token_invalid'
+  | 'quota_exceeded'
   | 'rate_limited'
   | 'record_not_found'
   | 'record_unnamed'
+  | 'referring_provider_not_found'
   | 'restricted_field'
   | 'restricted_operation'
+  | 'search_not_supported'
+  | 'search_params_mismatch'
+  | 'search_params_need_app'
+  | 'search_params_required'
+  | 'secret_not_permitted'
   | 'staff_not_found'
   | 'unexpected_fields'
   | 'unexpected_query'
@@ -103,7 +123,7 @@ export type Appointment = {
   duration: number;
   /** EMR ID of the location */
   location: string;
-  /** The EMR’s status code, or `pending` while the appointment is waiting to be written */
+  /** The EMR’s status code; `pending` while the appointment is waiting to be written, `failed` if it was not booked */
   status: string;
   /** How the visit takes place, as the EMR gives it */
   appointment_mode: string | null;
@@ -167,6 +187,71 @@ export type Appointment = {
   object_metadata: {
     /** When Chartwire first saw the appointment */
     created_at: string;
+    /**
+     * Where the appointment was created
+     * - `emr`: In the EMR
+     * - `api`: Through this API
+     */
+    source: "emr" | "api";
+  };
+  /** Why the appointment was not booked, if it failed */
+  failure_reason?: string;
+  /** Reasons for the failure, each with a code and a description */
+  reasons?: Array<FailureReason>;
+};
+
+/** The appointment was canceled in the EMR. */
+export type AppointmentCancelledEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "appointment.cancelled";
+  /** The job_id of the request, as a string */
+  job_id?: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the record */
+    id: string;
+    /** Start of the appointment, with the offset of the EMR instance */
+    date_time: string;
+    /** Length in minutes */
+    duration: number;
+    /** EMR ID of the provider */
+    provider_id: string;
+    /** Name of the provider */
+    provider_name: string | null;
+    /** Medical Record Number of the patient */
+    mrn: string | null;
+    /** When it was canceled */
+    cancelled_at: string;
+  } | {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** Chartwire’s ID of the appointment */
+    appointment_id: string;
+    /** The EMR’s ID of the appointment */
+    ehr_appointment_id: string;
+    /** Medical Record Number of the patient */
+    mrn: string | null;
+    /** Start of the appointment, with the offset of the EMR instance */
+    date_time: string;
+    /** The EMR’s status code */
+    status: string | null;
+    /** EMR ID of the provider */
+    provider_id: string;
+    /** Names of the fields that changed, as the list of the records has them */
+    changed_fields: Array<string>;
   };
 };
 
@@ -192,12 +277,14 @@ export type AppointmentCreate = {
   note?: string | null;
   /** Reason for the visit */
   reason?: string | null;
-  /** Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30 */
+  /** Minutes, in digits, at most 1440 (a day). Default: the length of the visit type, else the practice’s default, else 30 */
   duration?: string | null;
   /** Whether this is the patient’s first visit */
   new_patient?: "true" | "false" | boolean | null;
   /** Whether to fail if the provider is not free at this time */
   prevent_double_booking?: "true" | "false" | boolean | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
 };
 
 /** The appointment was booked in the EMR. */
@@ -211,9 +298,11 @@ export type AppointmentCreatedEvent = {
   /** The type of the event */
   type: "appointment.created";
   /** The job_id of the request, as a string */
-  job_id: string;
+  job_id?: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the appointment */
@@ -232,6 +321,24 @@ export type AppointmentCreatedEvent = {
     provider_name: string;
     /** EMR ID of the second provider */
     secondary_provider_id: string | null;
+  } | {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** Chartwire’s ID of the appointment */
+    appointment_id: string;
+    /** The EMR’s ID of the appointment */
+    ehr_appointment_id: string;
+    /** Medical Record Number of the patient */
+    mrn: string | null;
+    /** Start of the appointment, with the offset of the EMR instance */
+    date_time: string;
+    /** The EMR’s status code */
+    status: string | null;
+    /** EMR ID of the provider */
+    provider_id: string;
   };
 };
 
@@ -257,6 +364,8 @@ export type AppointmentFailedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the appointment */
@@ -274,6 +383,27 @@ export type AppointmentFailedEvent = {
   };
 };
 
+/** A search for appointments in the EMR */
+export type AppointmentFetch = {
+  /**
+   * What to search by
+   * - `date_range`: All appointments of up to 7 days
+   * - `mrn`: The appointments of the patient with this `mrn`; days are optional
+   * - `provider`: The appointments of `provider_ids`, as first or second provider
+   */
+  search_by?: "date_range" | "mrn" | "provider" | null;
+  /** First day (YYYY-MM-DD) */
+  start_date?: string | null;
+  /** Last day, inclusive (YYYY-MM-DD) */
+  end_date?: string | null;
+  /** Medical Record Number of the patient */
+  mrn?: string | null;
+  /** 1 to 10 EMR IDs: one provider for up to 5 days, several for one day */
+  provider_ids?: string | Array<string> | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
 /** An insurance of the patient */
 export type AppointmentInsurance = {
   /** Name of the insurance */
@@ -286,6 +416,62 @@ export type AppointmentInsurance = {
   priority: number | null;
 };
 
+/** The live fetch finished, and the cache has what it found. */
+export type AppointmentLiveFetchCompletedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "appointment.live_fetch_completed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Always true */
+    success: boolean;
+    /** Number of appointments found */
+    appointment_count: number;
+    /** First day of the request */
+    start_date: string | null;
+    /** Last day of the request */
+    end_date: string | null;
+    /** The appointments found */
+    appointments: Array<LiveAppointment>;
+  };
+};
+
+/** The live fetch of appointments failed. */
+export type AppointmentLiveFetchFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "appointment.live_fetch_failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
 /** A medication of a visit */
 export type AppointmentMedication = {
   /** Name of the medication */
@@ -296,12 +482,275 @@ export type AppointmentMedication = {
   frequency: string | null;
 };
 
+/** Staff changed the status of an appointment in the EMR, for example to checked in. */
+export type AppointmentStatusUpdatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "appointment.status_updated";
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** Chartwire’s ID of the appointment */
+    appointment_id: string;
+    /** The EMR’s ID of the appointment */
+    ehr_appointment_id: string;
+    /** Medical Record Number of the patient */
+    mrn: string | null;
+    /** Start of the appointment, with the offset of the EMR instance */
+    date_time: string;
+    /** The EMR’s status code */
+    status: string | null;
+    /** EMR ID of the provider */
+    provider_id: string;
+    /** Names of the fields that changed, as the list of the records has them */
+    changed_fields: Array<string>;
+  };
+};
+
+/** Changes to an appointment; null clears a field */
+export type AppointmentUpdate = {
+  /** Medical Record Number of the patient */
+  mrn?: string;
+  /** The location’s EMR ID, from GET /v1/locations (ehr_id) */
+  location?: string;
+  /** The provider’s EMR ID, from GET /v1/providers (ehr_id) */
+  provider?: string;
+  /** Visit-type code of the EMR */
+  type?: string;
+  /** Start of the appointment (ISO 8601 date-time with offset) */
+  datetime?: string | null;
+  /** Day of the appointment, together with time (YYYY-MM-DD) */
+  date?: string | null;
+  /** Time of the appointment, together with date (h:mm am) */
+  time?: string | null;
+  /** EMR ID of a second provider */
+  secondary_provider?: string | null;
+  /** Note to the practice about the appointment */
+  note?: string | null;
+  /** Reason for the visit */
+  reason?: string | null;
+  /** Minutes, in digits, at most 1440 (a day). Default: the length of the visit type, else the practice’s default, else 30 */
+  duration?: string | null;
+  /** Whether this is the patient’s first visit */
+  new_patient?: "true" | "false" | boolean | null;
+  /** Whether to fail if the provider is not free at this time */
+  prevent_double_booking?: "true" | "false" | boolean | null;
+  /** A code from GET /v1/visit-statuses, or `cancelled` or `rescheduled` */
+  status?: string;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** The appointment was not changed and keeps the previous values. */
+export type AppointmentUpdateFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "appointment.update_failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the record */
+    id: string;
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
+/** The appointment was changed in the EMR. */
+export type AppointmentUpdatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "appointment.updated";
+  /** The job_id of the request, as a string */
+  job_id?: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the record */
+    id: string;
+    /** The EMR’s ID of the appointment */
+    ehr_appointment_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string | null;
+    /** Name of the patient, last name first */
+    patient_name: string | null;
+    /** Start of the appointment, with the offset of the EMR instance */
+    datetime: string;
+    /** Length in minutes */
+    duration: number;
+    /** EMR ID of the location */
+    location: string;
+    /** The EMR’s status code */
+    status: string;
+    /** Name of the provider */
+    provider_name: string | null;
+    /** Code of the visit type */
+    appointment_type: string;
+    /** How the visit takes place, as the EMR gives it */
+    appointment_mode: string | null;
+  } | {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** Chartwire’s ID of the appointment */
+    appointment_id: string;
+    /** The EMR’s ID of the appointment */
+    ehr_appointment_id: string;
+    /** Medical Record Number of the patient */
+    mrn: string | null;
+    /** Start of the appointment, with the offset of the EMR instance */
+    date_time: string;
+    /** The EMR’s status code */
+    status: string | null;
+    /** EMR ID of the provider */
+    provider_id: string;
+    /** Names of the fields that changed, as the list of the records has them */
+    changed_fields: Array<string>;
+  };
+};
+
 /** The free times and, on request, why other times are not free */
 export type Availability = {
   /** The free times */
   availability: Array<AvailableTime>;
   /** With `explain` only: working time that is not free, and why */
   explanations?: Array<Record<string, unknown>>;
+};
+
+/** Providers and days whose schedule is read in the EMR */
+export type AvailabilityFetch = {
+  /** First day (YYYY-MM-DD) */
+  start_date?: string | null;
+  /** Last day, inclusive (YYYY-MM-DD) */
+  end_date?: string | null;
+  /** 1 to 10 EMR IDs: one provider for up to 5 days, several for one day */
+  provider_ids: string | Array<string>;
+  /** Only these locations: EMR IDs, separated by commas */
+  location_ids?: string | null;
+  /**
+   * The role in which the provider must be free
+   * - `primary`: The provider of the visit
+   * - `secondary`: The second provider of the visit
+   */
+  provider_type?: "primary" | "secondary" | null;
+  /** Visit type to book: its code or description, in any case, or `all` */
+  visit_type?: string | null;
+  /** Minutes to keep free after each appointment */
+  buffer?: number | null;
+  /**
+   * How free time is divided into ranges
+   * - `gaps`: Each uninterrupted free time as one range
+   * - `slots`: The parts of shifts whose visit-type rules have visits left
+   * - `equal_slots`: Free time divided into ranges of exactly `max_slot_duration` minutes
+   */
+  calculation_method?: "gaps" | "slots" | "equal_slots" | null;
+  /** A provider with this many appointments on a day is not offered on it */
+  daily_appointment_limit?: number | null;
+  /** Visit type that the limit counts: its code or description, in any case, or `all` */
+  daily_limit_type?: string | null;
+  /** Use the default hours for providers without hours */
+  fallback_to_default_hours?: boolean | null;
+  /** Longest range in minutes; required for `equal_slots` */
+  max_slot_duration?: number | null;
+  /** Only count appointments at the shift’s own facility */
+  facility_scoped_scheduling?: boolean | null;
+  /** Also return why working time is not free */
+  explain?: boolean | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The live fetch finished, with the times at which the providers are free. */
+export type AvailabilityLiveFetchCompletedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "availability.live_fetch_completed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Always true */
+    success: boolean;
+    /** First day of the request */
+    start_date: string;
+    /** Last day of the request */
+    end_date: string;
+    /** The free times */
+    availability: Array<AvailableTime>;
+    /** With `explain` only: working time that is not free, and why */
+    explanations?: Array<Record<string, unknown>>;
+    /** Time zone of the EMR instance (IANA name) */
+    timezone: string;
+  };
+};
+
+/** The live fetch of availability failed. */
+export type AvailabilityLiveFetchFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "availability.live_fetch_failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
 };
 
 /** A time at which a provider is free */
@@ -332,6 +781,50 @@ export type AvailableTime = {
   available_appointments: number | null;
   /** With `slots` only: how many visits the rule allows */
   max_visits: number | null;
+};
+
+/** Which page this is, and how many there are */
+export type BenefitPagination = {
+  /** Number of this page, starting at 1. Absent in a walk by `cursor` */
+  page?: number;
+  /** Same as page. Absent in a walk by `cursor` */
+  current_page?: number;
+  /** Maximum number of records on a page */
+  page_size: number;
+  /** Number of records on all pages. Absent in a walk by `cursor` */
+  total_count?: number;
+  /** Number of pages. Absent in a walk by `cursor` */
+  total_pages?: number;
+  /** In a walk by `cursor`: the value of `cursor` for the next page, or null if this is the last one */
+  next_cursor?: string | null;
+  /** Same as total_count */
+  total_records: number;
+};
+
+/** The last change of a record */
+export type Change = {
+  /**
+   * Kind of the record
+   * - `patients`: A change of a patient
+   * - `appointments`: A change of an appointment
+   * - `orders`: A change of an order
+   * - `claims`: A change of a claim
+   */
+  kind: "patients" | "appointments" | "orders" | "claims";
+  /** Chartwire’s ID of the record (UUID without hyphens) */
+  id: string;
+  /** The EMR’s ID of the record; null while the EMR does not have it, and after the patient was erased */
+  emr_id: string | null;
+  /**
+   * What to do with your copy
+   * - `upsert`: The record was added or changed; `record` has its current state
+   * - `delete`: The record was deleted
+   */
+  op: "upsert" | "delete";
+  /** When the record last changed */
+  changed_at: string;
+  /** The current state of the record; null if it was deleted */
+  record: Patient | Appointment | Order | Claim | null;
 };
 
 /** A claim as of the last sync */
@@ -434,6 +927,74 @@ export type ClaimBalances = {
   patient_responsibility: string | null;
   /** Whether the claim is on a payment plan, as the EMR gives it */
   on_plan: string | null;
+};
+
+/** A claim to create for a visit */
+export type ClaimCreate = {
+  /** Chartwire’s ID of the appointment, which must be in the EMR */
+  appointment_id: string;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The claim is in the EMR, and in `GET /v1/claims`. */
+export type ClaimCreatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "claim.created";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the claim, as in GET /v1/claims */
+    claim_id: string;
+    /** Chartwire’s ID of the appointment */
+    appointment_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+    /** The EMR’s ID of the claim */
+    emr_claim_id: string;
+  };
+};
+
+/** The claim was not created. */
+export type ClaimFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "claim.failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the claim, as in GET /v1/claims */
+    claim_id: string;
+    /** Chartwire’s ID of the appointment */
+    appointment_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
 };
 
 /** A coverage that a claim is billed to, with its subscriber */
@@ -598,6 +1159,40 @@ export type ClaimSubmissionHistory = {
   auto_claim_data: Record<string, unknown>;
 };
 
+/** Staff changed a claim in the EMR. */
+export type ClaimUpdatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "claim.updated";
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** Chartwire’s ID of the claim */
+    claim_id: string;
+    /** The EMR’s ID of the claim */
+    emr_claim_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string | null;
+    /** The EMR’s status code */
+    claim_status: string | null;
+    /** Names of the fields that changed, as the list of the records has them */
+    changed_fields: Array<string>;
+  };
+};
+
 /** A code of the EMR and its name */
 export type Code = {
   /** The EMR’s code */
@@ -648,6 +1243,97 @@ export type ConnectionStep = {
   note?: string;
 };
 
+/** A referral that was created in the EMR */
+export type CreatedReferral = {
+  /** Chartwire’s ID of the referral */
+  referral_id: string;
+  /** Medical Record Number of the patient */
+  patient_mrn: string;
+  /**
+   * Whether the patient comes to the practice or leaves it
+   * - `incoming`: To a provider of the practice
+   * - `outgoing`: From a provider of the practice
+   */
+  direction: "incoming" | "outgoing";
+  /**
+   * Priority of the referral
+   * - `routine`: In the usual order
+   * - `urgent`: Before routine referrals
+   * - `stat`: At once
+   */
+  priority: "routine" | "urgent" | "stat";
+  /** The EMR’s ID of the referral */
+  emr_referral_id: string;
+  /** EMR IDs of the documents, in the order of the request */
+  document_ids: Array<string>;
+};
+
+/** A referring provider that was created in the EMR */
+export type CreatedReferringProvider = {
+  /** Chartwire’s ID of the referring provider */
+  referring_provider_id: string;
+  /** First name */
+  first_name: string;
+  /** Last name */
+  last_name: string;
+  /** National Provider Identifier */
+  npi: string;
+  /** The EMR’s ID of the referring provider */
+  ehr_id: string;
+};
+
+/** An attempt to deliver an event */
+export type DeliveryAttempt = {
+  /** Number of the attempt, as in the header webhook-attempt */
+  attempt: number;
+  /** When it was made */
+  at: string;
+  /** HTTP status of the response; null without one */
+  status_code: number | null;
+  /** Duration in milliseconds */
+  duration_ms: number;
+  /** Why it failed; null after a success */
+  problem: string | null;
+  /** The first 500 characters of the response, without control characters; null if it is empty or no text */
+  response_start: string | null;
+};
+
+/** Staff added a document to a patient’s chart in the EMR. */
+export type DocumentAddedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "document.added";
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** The EMR’s ID of the document */
+    emr_document_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+    /** The folder, if the EMR has folders */
+    folder_name: string | null;
+    /** Name of the file, as the EMR gives it */
+    file_name: string | null;
+    /** Media type of the file */
+    content_type: string | null;
+    /** When it was added, as the EMR says */
+    added_at: string;
+  };
+};
+
 /** A document to upload, as a multipart form */
 export type DocumentCreate = {
   /** Folder in the patient’s chart; nested folders with forward slashes */
@@ -666,6 +1352,36 @@ export type DocumentCreate = {
   is_high_priority?: "true" | "false" | boolean;
   /** Template used for the upload form */
   template_name?: string;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** An uploaded document, or one that is waiting to be uploaded */
+export type DocumentStatus = {
+  /** Chartwire’s ID of the record (UUID without hyphens) */
+  id: string;
+  /** The EMR’s ID of the document; null until it is uploaded */
+  emr_document_id: string | null;
+  /**
+   * State of the document in Chartwire
+   * - `pending`: Waiting to be uploaded to the EMR
+   * - `uploaded`: In the patient’s chart
+   * - `failed`: Could not be uploaded; see failure_reason
+   * - `needs_review`: It is unknown whether it was saved: check in the EMR
+   */
+  status: "pending" | "uploaded" | "failed" | "needs_review";
+  /** Why the document was not uploaded, or could not be confirmed; null if it was */
+  failure_reason: string | null;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** MRN of the patient; null after the retention period */
+  patient_mrn: string | null;
+  /** Folder in the chart; null after the retention period */
+  folder_name: string | null;
+  /** When the record was created */
+  created_at: string;
+  /** When the upload finished; null until then */
+  finished_at: string | null;
 };
 
 /** The document was not uploaded. */
@@ -678,6 +1394,8 @@ export type DocumentUploadFailedEvent = {
   created: string;
   /** The type of the event */
   type: "document.upload_failed";
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the document */
@@ -701,6 +1419,8 @@ export type DocumentUploadedEvent = {
   created: string;
   /** The type of the event */
   type: "document.uploaded";
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the document */
@@ -710,6 +1430,117 @@ export type DocumentUploadedEvent = {
     /** Folder in the patient’s chart */
     folder_name: string;
   };
+};
+
+/** What a write would do */
+export type DryRun = {
+  /** Always true */
+  success: true;
+  /** Always true */
+  dry_run: true;
+  /** Whether the EMR could be asked about all of it within 10 seconds */
+  emr_checked: boolean;
+  /** What the write would do, in order */
+  would: Array<WouldDo>;
+};
+
+/** A line of an insurer’s answer to an eligibility check */
+export type EligibilityBenefit = {
+  /** Position in the insurer’s answer, starting at 1 */
+  line_number: number;
+  /** Kind of benefit, as text */
+  benefit_type: string;
+  /** The EMR’s code of the kind */
+  benefit_type_code: string | null;
+  /**
+   * Whom the benefit covers
+   * - `IND`: One person
+   * - `FAM`: The family
+   */
+  coverage_level: "IND" | "FAM" | null;
+  /** Codes of the services that the benefit applies to */
+  service_type_codes: Array<string>;
+  /** Kind of insurance */
+  insurance_type: string | null;
+  /** Period that the value applies to */
+  time_period: string | null;
+  /** Amount in dollars */
+  amount: number | null;
+  /** Share that the patient pays, in percent */
+  percent: number | null;
+  /**
+   * Which providers the benefit applies to
+   * - `in-network`: Only with providers of the insurer’s network
+   * - `out-of-network`: Only with other providers
+   * - `unknown`: The insurer does not say
+   * - `not-applicable`: With any provider
+   */
+  network_indicator: "in-network" | "out-of-network" | "unknown" | "not-applicable";
+  /** Remarks of the insurer */
+  messages: Array<string>;
+  /** The line as the insurer sent it */
+  raw_segment: string | null;
+};
+
+/** An eligibility check of an insurance as of the last sync */
+export type EligibilityCheck = {
+  /** Chartwire’s ID of the record (UUID without hyphens) */
+  id: string;
+  /** The EMR’s ID of the check */
+  emr_id: string;
+  /** The EMR’s ID of the patient */
+  emr_patient_id: string | null;
+  /** Name of the patient, last name first */
+  patient_name: string | null;
+  /** Date of birth of the patient (YYYY-MM-DD) */
+  patient_dob: string | null;
+  /** The EMR’s ID of the visit that the check was made for */
+  emr_encounter_id: string | null;
+  /** Name of the provider */
+  provider_name: string | null;
+  /** Name of the insurer */
+  payer_name: string | null;
+  /** Name of the subscriber */
+  subscriber_name: string | null;
+  /** Member ID of the subscriber */
+  subscriber_member_id: string | null;
+  /**
+   * The patient’s relationship to the subscriber
+   * - `self`: The patient is the subscriber
+   * - `dependent`: Another person is the subscriber
+   */
+  patient_relationship: "self" | "dependent" | null;
+  /** Name of the plan */
+  plan_name: string | null;
+  /**
+   * Whether the patient was covered on the service date
+   * - `active`: The insurer confirmed the coverage
+   * - `inactive`: The insurer answered that there is no coverage
+   * - `error`: The insurer rejected or could not process the request
+   * - `unknown`: No answer yet, or one that does not say
+   */
+  coverage_status: "active" | "inactive" | "error" | "unknown";
+  /** The insurer’s or the EMR’s explanation of the status */
+  status_message: string | null;
+  /** Date of service of the claim (YYYY-MM-DD) */
+  service_date: string;
+  /** When the insurer answered */
+  response_at: string | null;
+  /** First day of the coverage (YYYY-MM-DD) */
+  plan_begin_date: string | null;
+  /** Last day of the plan (YYYY-MM-DD) */
+  plan_end_date: string | null;
+  benefits_summary: EligibilitySummary;
+  /** Number of benefits, see `/v1/eligibility-checks/{id}/benefits` */
+  benefit_count: number;
+};
+
+/** The most important amounts of the benefits: if possible for one person, in network, for the whole period */
+export type EligibilitySummary = {
+  /** Deductible in dollars */
+  deductible: number | null;
+  /** Out-of-pocket maximum in dollars */
+  out_of_pocket: number | null;
 };
 
 /** An EMR product that accounts can be linked with */
@@ -758,10 +1589,18 @@ export type ErrorBody = {
   request_id: string;
   /** The field that caused the error, if there is one */
   field?: string;
+  /** All invalid fields, if the request is not valid; the first is that of the message */
+  errors?: Array<FieldError>;
+  /** What to do about it; its wording may change */
+  remedy: string;
+  /** The section about the code in the documentation of this installation */
+  doc_url: string;
+  /** With `claim_exists`: Chartwire’s ID of the claim that the appointment has */
+  claim_id?: string;
 };
 
 /** The type of an event */
-export type EventType = "telephone_encounter.created" | "telephone_encounter.created_partial" | "telephone_encounter.failed" | "telephone_encounter_action.created" | "telephone_encounter_action.failed" | "patient.created" | "patient.failed" | "patient.updated" | "patient.update_failed" | "patient.insurance.added" | "patient.insurance.updated" | "patient.insurance.failed" | "patient.live_fetch_completed" | "patient.live_fetch_failed" | "appointment.created" | "appointment.failed" | "document.uploaded" | "document.upload_failed" | "sync.completed" | "sync.failed" | "login_required";
+export type EventType = "telephone_encounter.created" | "telephone_encounter.created_partial" | "telephone_encounter.failed" | "telephone_encounter_action.created" | "telephone_encounter_action.failed" | "patient.created" | "patient.failed" | "patient.updated" | "patient.update_failed" | "patient.merged" | "patient.live_fetch_completed" | "patient.live_fetch_failed" | "patient.insurance.added" | "patient.insurance.updated" | "patient.insurance.failed" | "appointment.created" | "appointment.status_updated" | "appointment.failed" | "appointment.updated" | "appointment.cancelled" | "appointment.update_failed" | "appointment.live_fetch_completed" | "appointment.live_fetch_failed" | "availability.live_fetch_completed" | "availability.live_fetch_failed" | "document.uploaded" | "document.upload_failed" | "document.added" | "task.created" | "task.failed" | "task_note.created" | "task_note.failed" | "note.uploaded" | "note.failed" | "patient_note.created" | "patient_note.failed" | "payment.posted" | "payment.failed" | "claim.created" | "claim.failed" | "claim.updated" | "order.resulted" | "referral.created" | "referral.created_partial" | "referral.failed" | "referring_provider.created" | "referring_provider.failed" | "sync.completed" | "sync.failed" | "login_required";
 
 /** A reason for a failure */
 export type FailureReason = {
@@ -783,6 +1622,16 @@ export type FieldChange = {
   property: string;
   /** Present only if the EMR saved a different value */
   note?: string;
+};
+
+/** An invalid field of a request */
+export type FieldError = {
+  /** The field; null if the request as a whole is meant */
+  field: string | null;
+  /** Stable, machine-readable error code of the field */
+  code: string;
+  /** What is wrong with the field; its wording may change */
+  message: string;
 };
 
 /** An insurance company that the practice bills */
@@ -819,6 +1668,8 @@ export type Job = {
   job_id: number;
   /** The write that the job performs */
   type: string;
+  /** The `reference` of the request; null if it had none */
+  reference: string | null;
   /**
    * State of the job
    * - `queued`: Waiting to run, or to be retried
@@ -826,9 +1677,10 @@ export type Job = {
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
    * - `failed`: Nothing is saved in the EMR
+   * - `cancelled`: Canceled before anything was sent to the EMR
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
-  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "cancelled" | "needs_review";
   /** How many times the job was started */
   attempts: number;
   /** When the request was accepted */
@@ -859,6 +1711,8 @@ export type JobSummary = {
   job_id: number;
   /** The write that the job performs */
   type: string;
+  /** The `reference` of the request; null if it had none */
+  reference: string | null;
   /**
    * State of the job
    * - `queued`: Waiting to run, or to be retried
@@ -866,9 +1720,10 @@ export type JobSummary = {
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
    * - `failed`: Nothing is saved in the EMR
+   * - `cancelled`: Canceled before anything was sent to the EMR
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
-  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "cancelled" | "needs_review";
   /** Whether the job is queued until the account is re-linked */
   waiting_for_relink: boolean;
   /** Identifies the linked account; it does not change when the access token is rotated */
@@ -921,11 +1776,14 @@ export type LastSync = {
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
    * - `failed`: Nothing is saved in the EMR
+   * - `cancelled`: Canceled before anything was sent to the EMR
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
-  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "cancelled" | "needs_review";
   /** When the sync finished, or started if it is still running */
   at: string;
+  /** Requests that the sync has sent to the EMR so far */
+  emr_requests: number;
 };
 
 /** The user to link, and the EMR */
@@ -940,6 +1798,10 @@ export type LinkTokenCreate = {
   emr_instance_domain?: string | null;
   /** EMR app to sign in with, configured by an owner. By default the one whose hosts include the EMR’s. With it, `emr_name` of a new organization may be omitted */
   emr_app_id?: string | null;
+  /** Search parameters that name the practice, where all practices of an EMR share one address. Those that the EMR app leaves open. Part of the identity of a new organization */
+  search_params?: Record<string, string> | null;
+  /** Practice from GET /link/directory, instead of `emr_name` and `emr_instance_domain`. With none of them, Link asks a new organization to find its practice, if the installation has a directory */
+  practice_id?: string | null;
   /** Update mode: access token of the account to re-link */
   access_token?: string | null;
   /** URL to which the hosted page redirects; must be registered for the client */
@@ -978,6 +1840,9 @@ export type LinkedAccount = {
   /** Jobs that resume when the account is re-linked */
   waiting_jobs: number;
 };
+
+/** An appointment as in GET /v1/appointments, without notes; with `created_by` if it was searched by `mrn` */
+export type LiveAppointment = Record<string, unknown>;
 
 /** A patient’s chart as the EMR returned it */
 export type LivePatient = Record<string, unknown>;
@@ -1065,6 +1930,8 @@ export type LoginRequiredEvent = {
   type: "login_required";
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Stable reference to the linked account; not a secret */
@@ -1078,6 +1945,105 @@ export type LoginRequiredEvent = {
     /** Why the link has expired */
     reason: string;
   };
+};
+
+/** A document that is not in the EMR */
+export type MissingDocument = {
+  /** Position in `documents` of the request, from 0 */
+  position: number;
+  /** Name of the file */
+  filename: string;
+};
+
+/** A note on a visit in the EMR */
+export type Note = {
+  /** Chartwire’s ID of the note */
+  note_id: string;
+  /** Chartwire’s ID of the appointment */
+  appointment_id: string;
+  /** Medical Record Number of the patient */
+  patient_mrn: string | null;
+  /** The EMR’s ID of the note */
+  emr_note_id: string;
+  /** The EMR’s ID of the appointment */
+  ehr_appointment_id: string;
+};
+
+/** A note on a visit */
+export type NoteCreate = {
+  /** ID of the appointment, as POST /v1/appointments returned it (UUID without hyphens) */
+  appointment_id: string;
+  /** The note: a text with line breaks (`\n`), or, where the EMR has structured notes, an object with at least one section */
+  note: string | NoteSections;
+  /** Diagnoses; only with a structured note */
+  icd_10_codes?: Array<string> | null;
+  /** Procedures; only with a structured note */
+  cpt_codes?: Array<string> | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The note was not added to the visit, or its outcome is unknown. */
+export type NoteFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "note.failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the note */
+    note_id: string;
+    /** Chartwire’s ID of the appointment */
+    appointment_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string | null;
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
+/** The sections of a structured note */
+export type NoteSections = {
+  /** What the patient reports */
+  subjective?: string | null;
+  /** What was found */
+  objective?: string | null;
+  /** What it means */
+  assessment?: string | null;
+  /** What is to be done */
+  plan?: string | null;
+};
+
+/** The note was added to the visit. */
+export type NoteUploadedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "note.uploaded";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: Note;
 };
 
 /** A lab or imaging order as of the last sync */
@@ -1108,18 +2074,50 @@ export type Order = {
   lab_results: Record<string, unknown> | null;
 };
 
+/** An order has results, or other results than before. */
+export type OrderResultedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "order.resulted";
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** The EMR’s ID of the order */
+    order_id: string;
+    /** What was ordered */
+    order_name: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+  };
+};
+
 /** Which page this is, and how many there are */
 export type Pagination = {
-  /** Number of this page, starting at 1 */
-  page: number;
-  /** Same as page */
-  current_page: number;
+  /** Number of this page, starting at 1. Absent in a walk by `cursor` */
+  page?: number;
+  /** Same as page. Absent in a walk by `cursor` */
+  current_page?: number;
   /** Maximum number of records on a page */
   page_size: number;
-  /** Number of records on all pages */
-  total_count: number;
-  /** Number of pages */
-  total_pages: number;
+  /** Number of records on all pages. Absent in a walk by `cursor` */
+  total_count?: number;
+  /** Number of pages. Absent in a walk by `cursor` */
+  total_pages?: number;
+  /** In a walk by `cursor`: the value of `cursor` for the next page, or null if this is the last one */
+  next_cursor?: string | null;
 };
 
 /** A patient */
@@ -1185,6 +2183,73 @@ export type Patient = {
   created_at: string;
   /** When the record last changed */
   updated_at: string;
+};
+
+/** A patient, with the reason if its creation failed */
+export type PatientById = {
+  /** Chartwire’s ID of the record (UUID without hyphens) */
+  id: string;
+  /** The EMR’s ID of the record */
+  ehr_id: string | null;
+  /** Medical Record Number of the patient */
+  mrn: string | null;
+  /**
+   * State of the patient in Chartwire
+   * - `pending`: Waiting to be created in the EMR
+   * - `active`: Exists in the EMR
+   * - `failed`: Could not be created in the EMR
+   * - `pending_update`: Exists in the EMR, and an update is waiting
+   */
+  status: "pending" | "active" | "failed" | "pending_update";
+  /** First name */
+  first_name: string;
+  /** Middle name */
+  middle_name: string | null;
+  /** Last name */
+  last_name: string;
+  /** Date of birth (YYYY-MM-DD) */
+  dob: string | null;
+  /**
+   * Sex of the patient
+   * - `male`: Male
+   * - `female`: Female
+   * - `unknown`: Unknown, or not recorded
+   */
+  sex: "male" | "female" | "unknown";
+  /** Phone number */
+  phone: string | null;
+  /** Cell phone number */
+  cell_phone: string | null;
+  /** Email address */
+  email: string | null;
+  /** Street and number */
+  address_street: string | null;
+  /** Apartment, suite or unit */
+  address_line2: string | null;
+  /** City */
+  address_city: string | null;
+  /** State */
+  address_state: string | null;
+  /** ZIP code */
+  address_zip: string | null;
+  /** Name of the insurance company */
+  insurance_name: string | null;
+  /** Subscriber’s number at the insurance company */
+  insurance_subscriber_number: string | null;
+  /**
+   * Whether the EMR uses the chart
+   * - `active`: The chart is in use
+   * - `inactive`: The chart is no longer in use
+   */
+  chart_status?: "active" | "inactive";
+  /** Whether the patient has died */
+  deceased?: boolean;
+  /** When the record was created */
+  created_at: string;
+  /** When the record last changed */
+  updated_at: string;
+  /** Why the patient could not be created; null unless the status is `failed` */
+  failure_reason: string | null;
 };
 
 /** A patient to create */
@@ -1318,6 +2383,8 @@ export type PatientCreate = {
   self_pay?: boolean | null;
   /** EMR ID of the patient’s usual location, from GET /v1/locations (ehr_id) */
   default_facility_id?: string | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
 };
 
 /** The patient was created in the EMR. */
@@ -1331,15 +2398,29 @@ export type PatientCreatedEvent = {
   /** The type of the event */
   type: "patient.created";
   /** The job_id of the request, as a string */
-  job_id: string;
+  job_id?: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the patient */
     patient_id: string;
     /** Medical Record Number of the patient */
     mrn: string;
+  } | {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** Chartwire’s ID of the patient */
+    patient_id: string;
+    /** Medical Record Number of the patient */
+    mrn: string;
+    /** The EMR’s ID of the record */
+    ehr_id: string;
   };
 };
 
@@ -1357,6 +2438,8 @@ export type PatientFailedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the patient */
@@ -1390,8 +2473,10 @@ export type PatientFetch = {
   phone?: string | null;
   /** Medical Record Number of the patient */
   mrn?: string | null;
-  /** What to return in addition: `insurances` */
+  /** What to return in addition: `insurances`, `tasks` */
   include?: string | Array<string> | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
 };
 
 /** An insurance in a patient’s chart */
@@ -1428,6 +2513,8 @@ export type PatientInsuranceAddedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: PatientInsurance;
 };
@@ -1459,6 +2546,8 @@ export type PatientInsuranceCreate = {
    * - `3`: Tertiary
    */
   priority?: "1" | "2" | "3" | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
 };
 
 /** The insurance was not added or updated. */
@@ -1475,6 +2564,8 @@ export type PatientInsuranceFailedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the insurance; it stays the same when the insurance is updated */
@@ -1486,10 +2577,55 @@ export type PatientInsuranceFailedEvent = {
   };
 };
 
+/** An insurance of a patient as of the last sync */
+export type PatientInsuranceRecord = {
+  /** Chartwire’s ID of the record (UUID without hyphens) */
+  id: string;
+  /** The EMR’s ID of the insurance */
+  emr_insurance_id: string;
+  /** Order in which the insurances are billed, starting at 1 */
+  priority: number;
+  /** The EMR’s ID of the insurance company */
+  insurance_ehr_id: string | null;
+  /** Name of the insurance company */
+  insurance_name: string;
+  /** Member or policy ID */
+  insurance_subscriber_number: string | null;
+  /** Group number */
+  group_id: string | null;
+  /** First day of the coverage (YYYY-MM-DD) */
+  plan_begin_date: string | null;
+  /** Last day of the coverage (YYYY-MM-DD) */
+  plan_end_date: string | null;
+  /** Copayment in dollars */
+  copayment: string | null;
+  /** The patient’s relationship to the subscriber, as an insurers’ code */
+  relationship_to_subscriber: string | null;
+  /** The EMR’s ID of the subscriber, unless it is the patient */
+  guarantor_id: string | null;
+  /** Whether the patient is the subscriber */
+  is_guarantor_patient: boolean;
+  /**
+   * Whether the insurance can be billed today
+   * - `active`: In force
+   * - `inactive`: Ended, or deactivated in the EMR
+   */
+  status: "active" | "inactive";
+};
+
 /** Changes to an insurance; null clears a field */
 export type PatientInsuranceUpdate = {
   /** Member or policy ID */
   member_id?: string;
+  /**
+   * New place in the order of billing. The insurance that has it now gets the place of this one, in the same write
+   * - `primary`: Billed first
+   * - `secondary`: Billed second
+   * - `tertiary`: Billed third
+   */
+  insurance_sequence?: "primary" | "secondary" | "tertiary";
+  /** Last day of the coverage; terminates the insurance (YYYY-MM-DD) */
+  plan_end_date?: string | null;
   /** Group number */
   group_id?: string | null;
   /** ID of the insurance company, from GET /v1/insurance-providers (id) */
@@ -1506,6 +2642,8 @@ export type PatientInsuranceUpdate = {
   relationship_to_subscriber?: string | null;
   /** The subscriber, if it is not the patient */
   subscriber_demographics?: SubscriberUpdate | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** The insurance was updated in the patient’s chart. */
@@ -1522,6 +2660,8 @@ export type PatientInsuranceUpdatedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: PatientInsurance;
 };
@@ -1540,6 +2680,8 @@ export type PatientLiveFetchCompletedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Always true */
@@ -1548,6 +2690,8 @@ export type PatientLiveFetchCompletedEvent = {
     patient_count: number;
     /** The patients found */
     patients: Array<LivePatient>;
+    /** Only if the EMR does not return all parts of a chart: those that are null, of `encounters`, `guarantors`, `balances`, `alerts`, `medications` and `pharmacies` */
+    not_available?: Array<string>;
   };
 };
 
@@ -1565,8 +2709,123 @@ export type PatientLiveFetchFailedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
+/** Staff merged the patient’s chart into another one in the EMR. */
+export type PatientMergedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "patient.merged";
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** The patient whose chart was merged, which no longer exists in Chartwire */
+    patient_id: string;
+    /** Medical Record Number of the patient */
+    mrn: string;
+    /** The EMR’s ID of the record */
+    ehr_id: string;
+    /** The patient that remains; null if Chartwire has none */
+    surviving_patient_id: string | null;
+    /** Its MRN */
+    surviving_mrn: string | null;
+    /** Its EMR ID; null if the EMR does not tell */
+    surviving_ehr_id: string | null;
+  };
+};
+
+/** A note in a patient’s chart in the EMR */
+export type PatientNote = {
+  /** Chartwire’s ID of the note */
+  patient_note_id: string;
+  /** Medical Record Number of the patient */
+  patient_mrn: string;
+  /** The EMR’s ID of the note */
+  emr_patient_note_id: string;
+  /** Title of the note */
+  subject: string;
+  /** EMR ID of the location */
+  location_id: string;
+};
+
+/** A note in a patient’s chart that belongs to no visit */
+export type PatientNoteCreate = {
+  /** Text of the note */
+  note: string;
+  /** Title of the note */
+  subject: string;
+  /** Medical Record Number of the patient */
+  patient_mrn: string;
+  /** The location's EMR ID, from GET /v1/locations (ehr_id) */
+  location_id: string;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The note was added to the patient’s chart. */
+export type PatientNoteCreatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "patient_note.created";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: PatientNote;
+};
+
+/** The note was not added to the patient’s chart, or its outcome is unknown. */
+export type PatientNoteFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "patient_note.failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the note */
+    patient_note_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
     /** Human-readable reason for the failure */
     failure_reason: string;
     /** Reasons for the failure, each with a code and a description */
@@ -1588,6 +2847,8 @@ export type PatientSearch = {
   ehr_id?: string;
   /** Home or cell phone, compared by its digits */
   phone?: string;
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
   /** Number of the page, starting at 1 */
   page?: number;
   /** Records on a page */
@@ -1727,6 +2988,8 @@ export type PatientUpdate = {
   default_facility_id?: string | null;
   /** Whether the EMR keeps the current address as history */
   save_previous_address?: boolean | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** The patient was not updated and keeps the previous values. */
@@ -1743,6 +3006,8 @@ export type PatientUpdateFailedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the patient */
@@ -1767,9 +3032,11 @@ export type PatientUpdatedEvent = {
   /** The type of the event */
   type: "patient.updated";
   /** The job_id of the request, as a string */
-  job_id: string;
+  job_id?: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the patient */
@@ -1778,6 +3045,114 @@ export type PatientUpdatedEvent = {
     mrn: string;
     /** What was changed in the EMR, field by field */
     audit_trail: Array<FieldChange>;
+  } | {
+    /**
+     * Where the change was made
+     * - `emr`: Staff changed the record in the EMR
+     */
+    source: "emr";
+    /** Chartwire’s ID of the patient */
+    patient_id: string;
+    /** Medical Record Number of the patient */
+    mrn: string;
+    /** The EMR’s ID of the record */
+    ehr_id: string;
+    /** Names of the fields that changed, as the list of the records has them */
+    changed_fields: Array<string>;
+  };
+};
+
+/** A payment of a patient */
+export type PaymentCreate = {
+  /** Medical Record Number of the patient */
+  patient_mrn: string;
+  /** Name of the payment method as configured in the EMR, from GET /v1/settings, in any case */
+  payment_method: string;
+  /** Number that identifies the payment, such as that of the check or the receipt. Never send a card number */
+  reference_number: string;
+  /** The location’s EMR ID, from GET /v1/locations (ehr_id) */
+  location: string;
+  /** Amount in dollars, more than 0 and at most 1,000,000.00, with at most two decimals */
+  amount: number;
+  /** Notes about the payment */
+  notes?: string | null;
+  /** Day of the deposit. Default: today in the practice’s time zone (YYYY-MM-DD) */
+  deposit_date?: string | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The payment was not posted. */
+export type PaymentFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "payment.failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the payment */
+    payment_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+    /** Amount in dollars */
+    amount: number;
+    /** The payment method as the EMR names it */
+    payment_method: string;
+    /** Number that identifies the payment, as sent */
+    reference_number: string;
+    /** Day of the deposit (YYYY-MM-DD) */
+    deposit_date: string;
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
+/** The payment is in the patient’s ledger. */
+export type PaymentPostedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "payment.posted";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the payment */
+    payment_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+    /** Amount in dollars */
+    amount: number;
+    /** The payment method as the EMR names it */
+    payment_method: string;
+    /** Number that identifies the payment, as sent */
+    reference_number: string;
+    /** Day of the deposit (YYYY-MM-DD) */
+    deposit_date: string;
+    /** The EMR’s ID of the payment */
+    emr_payment_id: string;
+    /** What the patient owes after the payment, in dollars; below 0: a credit. null: the EMR does not say */
+    balance_after: number | null;
   };
 };
 
@@ -1812,6 +3187,34 @@ export type PharmacyAddress = {
   state: string | null;
   /** ZIP code */
   zip: string | null;
+};
+
+/** A kind of phone call that the practice distinguishes */
+export type PhoneCallType = {
+  /** The EMR’s ID of the type */
+  id: string;
+  /** The name */
+  name: string;
+};
+
+/** A practice of the directory */
+export type Practice = {
+  /** ID for `practice_id` of POST /link/token/create (UUID without hyphens) */
+  id: string;
+  /** Name of the practice */
+  name: string;
+  /** Other names */
+  aliases: Array<string>;
+  /** City */
+  city: string | null;
+  /** Two-letter code of the state */
+  state: string | null;
+  /** Name of the organization that the practice belongs to */
+  parent: string | null;
+  /** Name of the EMR product, as in GET /link/emrs */
+  emr_name: string;
+  /** Your EMR app whose hosts include the address of the practice. Without one, Link shows the practice as not available */
+  emr_app_id: string | null;
 };
 
 /** A provider of the practice */
@@ -1901,6 +3304,204 @@ export type RecurrenceUpdate = {
   recur_interval_description?: string | null;
 };
 
+/** A referral as of the last sync */
+export type Referral = {
+  /** Chartwire’s ID of the record (UUID without hyphens) */
+  id: string;
+  /** The EMR’s ID of the referral */
+  ehr_id: string;
+  /** The EMR’s ID of the patient */
+  patient_ehr_id: string;
+  /** Medical Record Number of the patient */
+  patient_mrn: string;
+  /** First name of the patient */
+  patient_first_name: string | null;
+  /** Last name of the patient */
+  patient_last_name: string | null;
+  /** Date of birth of the patient (YYYY-MM-DD) */
+  patient_dob: string | null;
+  /** EMR ID of who refers the patient; null: nobody, or unknown */
+  from_provider_ehr_id: string | null;
+  /** Name of who refers the patient */
+  from_provider_name: string | null;
+  /** EMR ID of whom the patient is referred to; null: nobody, or unknown */
+  to_provider_ehr_id: string | null;
+  /** Name of whom the patient is referred to */
+  to_provider_name: string | null;
+  /**
+   * Priority; null if the EMR does not say
+   * - `routine`: In the usual order
+   * - `urgent`: Before routine referrals
+   * - `stat`: At once
+   */
+  priority: "routine" | "urgent" | "stat" | null;
+  /** Urgency in the EMR’s own words */
+  urgency: string | null;
+  /** Reason for the referral */
+  reason: string | null;
+  /** ICD-10 codes */
+  diagnosis_codes: Array<string>;
+  /** EMR IDs of the referral’s documents */
+  document_ids: Array<string>;
+  /** Status, as the EMR gives it */
+  status: string | null;
+  /** Day of the referral (YYYY-MM-DD) */
+  referral_date: string;
+  /** When the referral was last changed in the EMR */
+  last_activity_at: string | null;
+  /** When a sync or a write last changed the referral */
+  synced_at: string;
+};
+
+/** A referral with its documents */
+export type ReferralCreate = {
+  /** Medical Record Number of the patient */
+  patient_mrn: string;
+  /** EMR ID of who refers the patient: incoming, from GET /v1/referring-providers; outgoing, from GET /v1/providers; `"0"`: nobody */
+  referring_from_provider_ehr_id: string;
+  /** EMR ID of whom the patient is referred to: incoming, from GET /v1/providers; outgoing, from GET /v1/referring-providers; `"0"`: nobody */
+  referring_to_provider_ehr_id: string;
+  /**
+   * Whether the patient comes to the practice or leaves it
+   * - `incoming`: To a provider of the practice
+   * - `outgoing`: From a provider of the practice
+   */
+  direction: "incoming" | "outgoing";
+  /**
+   * Priority of the referral
+   * - `routine`: In the usual order
+   * - `urgent`: Before routine referrals
+   * - `stat`: At once
+   */
+  priority: "routine" | "urgent" | "stat";
+  /** Reason for the referral */
+  reason: string;
+  /** ICD-10 codes */
+  diagnosis_codes?: Array<string> | null;
+  /** Documents of the referral; the whole body may have 25 MB */
+  documents?: Array<ReferralDocument> | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The referral is in the EMR with all its documents, and in `GET /v1/referrals`. */
+export type ReferralCreatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "referral.created";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: CreatedReferral;
+};
+
+/** The referral is in the EMR, but some of its documents are missing. */
+export type ReferralCreatedPartialEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "referral.created_partial";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the referral */
+    referral_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+    /**
+     * Whether the patient comes to the practice or leaves it
+     * - `incoming`: To a provider of the practice
+     * - `outgoing`: From a provider of the practice
+     */
+    direction: "incoming" | "outgoing";
+    /**
+     * Priority of the referral
+     * - `routine`: In the usual order
+     * - `urgent`: Before routine referrals
+     * - `stat`: At once
+     */
+    priority: "routine" | "urgent" | "stat";
+    /** The EMR’s ID of the referral */
+    emr_referral_id: string;
+    /** EMR IDs of the documents, in the order of the request */
+    document_ids: Array<string>;
+    /** The documents that are not in the EMR, or of which it is unknown */
+    missing_documents: Array<MissingDocument>;
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
+/** A document of a referral */
+export type ReferralDocument = {
+  /** Name of the file */
+  filename: string;
+  /** The file in base64: PDF, JPEG or PNG (detected by content), at most 5 MB */
+  content_base64: string;
+};
+
+/** The referral was not created, or the outcome is unknown. */
+export type ReferralFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "referral.failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the referral */
+    referral_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+    /**
+     * Whether the patient comes to the practice or leaves it
+     * - `incoming`: To a provider of the practice
+     * - `outgoing`: From a provider of the practice
+     */
+    direction: "incoming" | "outgoing";
+    /**
+     * Priority of the referral
+     * - `routine`: In the usual order
+     * - `urgent`: Before routine referrals
+     * - `stat`: At once
+     */
+    priority: "routine" | "urgent" | "stat";
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
 /** A provider who refers patients to the practice */
 export type ReferringProvider = {
   /** Chartwire’s ID of the record (UUID without hyphens) */
@@ -1941,6 +3542,85 @@ export type ReferringProvider = {
   status: "active" | "inactive";
 };
 
+/** A provider outside of the practice */
+export type ReferringProviderCreate = {
+  /** First name */
+  first_name: string;
+  /** Last name */
+  last_name: string;
+  /** National Provider Identifier: 10 digits, the last of which is a check digit (10 digits) */
+  npi: string;
+  /** Phone number (NNN-NNN-NNNN) */
+  phone?: string | null;
+  /** Fax number (NNN-NNN-NNNN) */
+  fax?: string | null;
+  /** Email address */
+  email?: string | null;
+  /** Street and number */
+  address?: string | null;
+  /** City */
+  city?: string | null;
+  /** State (two-letter US state abbreviation) */
+  state?: string | null;
+  /** ZIP code (NNNNN or NNNNN-NNNN) */
+  zip_code?: string | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The referring provider was created in the EMR. */
+export type ReferringProviderCreatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "referring_provider.created";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: CreatedReferringProvider;
+};
+
+/** The referring provider was not created, or the outcome is unknown. */
+export type ReferringProviderFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "referring_provider.failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the referring provider */
+    referring_provider_id: string;
+    /** First name */
+    first_name: string;
+    /** Last name */
+    last_name: string;
+    /** National Provider Identifier */
+    npi: string;
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
 /** A sign-in without a browser */
 export type SandboxPublicTokenCreate = {
   /** Token from POST /link/token/create that has not been used yet */
@@ -1973,6 +3653,10 @@ export type Settings = {
   races: Array<Code>;
   /** Ethnicities of patients */
   ethnicities: Array<Code>;
+  /** Payment methods of the practice; POST /v1/payments takes their names */
+  payment_methods: Array<Code>;
+  /** Types of phone calls */
+  phone_call_types: Array<PhoneCallType>;
   /** Fields that POST /v1/patients requires for this EMR */
   required_patient_fields: Array<string>;
 };
@@ -2061,6 +3745,8 @@ export type StoredEvent = {
   job_id?: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id?: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The fields of the event type */
   data: Record<string, unknown>;
   /**
@@ -2146,6 +3832,8 @@ export type SyncCompletedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Your ID for the user’s organization */
@@ -2169,6 +3857,8 @@ export type SyncFailedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Your ID for the user’s organization */
@@ -2184,6 +3874,156 @@ export type SyncFailedEvent = {
 export type SyncState = {
   /** Always `pending`: the first sync is still running */
   state: "pending";
+};
+
+/** A task in the EMR */
+export type Task = {
+  /** Chartwire’s ID of the task */
+  task_id: string;
+  /** The EMR’s ID of the task */
+  emr_task_id: string;
+  /** Short title */
+  subject: string | null;
+  /** What has to be done */
+  description: string;
+  /** EMR ID of the staff member who is responsible */
+  assignee_user_id: string | null;
+};
+
+/** A task for the staff of the practice, about a patient */
+export type TaskCreate = {
+  /** What has to be done */
+  description: string;
+  /** Medical Record Number of the patient */
+  patient_mrn: string;
+  /** Short title. Some EMRs require it */
+  subject?: string | null;
+  /** EMR ID of the staff member, from GET /v1/staff (ehr_id). Some EMRs require it */
+  assignee_user_id?: string | null;
+  /** ID of a type of phone call, from GET /v1/settings. Some EMRs require it */
+  phone_call_type_id?: string | null;
+  /** EMR IDs of staff members who are notified of the task, from GET /v1/staff (ehr_id) */
+  notify_list?: Array<string> | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The task was created in the EMR. */
+export type TaskCreatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "task.created";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: Task;
+};
+
+/** The task was not created, or its outcome is unknown. */
+export type TaskFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "task.failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the task */
+    task_id: string;
+    /** Medical Record Number of the patient */
+    patient_mrn: string;
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
+};
+
+/** A note on a task in the EMR */
+export type TaskNote = {
+  /** Chartwire’s ID of the note */
+  task_note_id: string;
+  /** The EMR’s ID of the task */
+  emr_task_id: string;
+  /** Text of the note */
+  note: string;
+};
+
+/** A note to add to a task */
+export type TaskNoteCreate = {
+  /** EMR ID of the task (emr_task_id of its event) */
+  emr_task_id: string;
+  /** Text of the note */
+  note: string;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
+};
+
+/** The note was added to the task. */
+export type TaskNoteCreatedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "task_note.created";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: TaskNote;
+};
+
+/** The note was not added to the task. */
+export type TaskNoteFailedEvent = {
+  /** ID of the event, the same for every delivery attempt */
+  id: string;
+  /** Always `event` */
+  object: "event";
+  /** When the event occurred */
+  created: string;
+  /** The type of the event */
+  type: "task_note.failed";
+  /** The job_id of the request, as a string */
+  job_id: string;
+  /** Stable reference to the linked account; not a secret */
+  access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
+  /** The content of the response or event */
+  data: {
+    /** Chartwire’s ID of the note */
+    task_note_id: string;
+    /** The EMR’s ID of the task */
+    emr_task_id: string;
+    /** Human-readable reason for the failure */
+    failure_reason: string;
+    /** Reasons for the failure, each with a code and a description */
+    reasons: Array<FailureReason>;
+  };
 };
 
 /** A telephone encounter in the EMR */
@@ -2224,6 +4064,8 @@ export type TelephoneEncounterActionCreate = {
   text: string;
   /** Whether the action is marked as high priority */
   is_high_priority?: "true" | "false" | boolean | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
 };
 
 /** The action was added to the telephone encounter’s action log. */
@@ -2240,6 +4082,8 @@ export type TelephoneEncounterActionCreatedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: TelephoneEncounterAction;
 };
@@ -2258,6 +4102,8 @@ export type TelephoneEncounterActionFailedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the action */
@@ -2295,6 +4141,8 @@ export type TelephoneEncounterCreate = {
   is_high_priority?: "true" | "false" | boolean | null;
   /** Template used for the document upload form */
   template_name?: string | null;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string | null;
 };
 
 /** The telephone encounter was created in the EMR, including the refill if one was requested. */
@@ -2311,6 +4159,8 @@ export type TelephoneEncounterCreatedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: TelephoneEncounter;
 };
@@ -2329,6 +4179,8 @@ export type TelephoneEncounterCreatedPartialEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the telephone encounter */
@@ -2366,6 +4218,8 @@ export type TelephoneEncounterFailedEvent = {
   job_id: string;
   /** Stable reference to the linked account; not a secret */
   access_token_reference_id: string;
+  /** The `reference` of the request, if it had one */
+  reference?: string;
   /** The content of the response or event */
   data: {
     /** Chartwire’s ID of the telephone encounter */
@@ -2423,6 +4277,29 @@ export type VisitTypeRuleUpdate = {
   visit_type_desc?: string | null;
 };
 
+/** The delivery of an event to a webhook endpoint */
+export type WebhookDelivery = {
+  /** ID of the delivery */
+  id: string;
+  /** ID of the event */
+  event_id: string;
+  /** The type of the event */
+  event_type: string;
+  /**
+   * State of the delivery
+   * - `success`: The receiver responded with a 2xx status
+   * - `failed`: Not delivered, and no further attempts follow
+   * - `pending`: Waits for its next attempt, or until the endpoint is resumed
+   */
+  status: "success" | "failed" | "pending";
+  /** When the event occurred */
+  created_at: string;
+  /** When the next attempt is due */
+  next_attempt_at: string | null;
+  /** The last 20 attempts, newest first */
+  attempts: Array<DeliveryAttempt>;
+};
+
 /** A URL that receives events */
 export type WebhookEndpoint = {
   /** ID of the webhook endpoint */
@@ -2437,6 +4314,12 @@ export type WebhookEndpoint = {
   status: "enabled" | "disabled";
   /** Types of events that the endpoint receives; null for all */
   event_types: Array<string> | null;
+  /** Organizations whose events the endpoint receives; null for all */
+  org_ids: Array<string> | null;
+  /** Whether it receives events about changes that staff made in the EMR */
+  sync_events: boolean;
+  /** Whether deliveries wait until the endpoint is resumed */
+  paused: boolean;
 };
 
 /** A webhook endpoint to create */
@@ -2445,6 +4328,10 @@ export type WebhookEndpointCreate = {
   webhook_url: string;
   /** Types of events to send to the endpoint. Default: all types */
   event_types?: Array<EventType> | null;
+  /** Organizations whose events to send to the endpoint, also future ones. Default: all */
+  org_ids?: Array<string> | null;
+  /** Also send events about changes that staff made in the EMR, as far as event_types includes them. Default: false */
+  sync_events?: boolean | null;
 };
 
 /** A webhook endpoint and its secret */
@@ -2463,11 +4350,67 @@ export type WebhookEndpointSecret = {
   webhook_secret_key: string;
 };
 
+/** What to change of a webhook endpoint */
+export type WebhookEndpointUpdate = {
+  /** HTTPS URL that receives the events */
+  webhook_url?: string;
+  /** Types of events to send to the endpoint. Default: all types */
+  event_types?: Array<EventType> | null;
+  /** Organizations whose events to send to the endpoint, also future ones. Default: all */
+  org_ids?: Array<string> | null;
+  /** Also send events about changes that staff made in the EMR, as far as event_types includes them. Default: false */
+  sync_events?: boolean | null;
+  /** While true, nothing is sent to the endpoint. Its deliveries wait, up to 76 hours, and are sent when it is false again */
+  paused?: boolean;
+};
+
 /** An event as it is sent to a webhook endpoint. `type` says which one it is. */
-export type WebhookEvent = TelephoneEncounterCreatedEvent | TelephoneEncounterCreatedPartialEvent | TelephoneEncounterFailedEvent | TelephoneEncounterActionCreatedEvent | TelephoneEncounterActionFailedEvent | PatientCreatedEvent | PatientFailedEvent | PatientUpdatedEvent | PatientUpdateFailedEvent | PatientInsuranceAddedEvent | PatientInsuranceUpdatedEvent | PatientInsuranceFailedEvent | PatientLiveFetchCompletedEvent | PatientLiveFetchFailedEvent | AppointmentCreatedEvent | AppointmentFailedEvent | DocumentUploadedEvent | DocumentUploadFailedEvent | SyncCompletedEvent | SyncFailedEvent | LoginRequiredEvent;
+export type WebhookEvent = TelephoneEncounterCreatedEvent | TelephoneEncounterCreatedPartialEvent | TelephoneEncounterFailedEvent | TelephoneEncounterActionCreatedEvent | TelephoneEncounterActionFailedEvent | PatientCreatedEvent | PatientFailedEvent | PatientUpdatedEvent | PatientUpdateFailedEvent | PatientMergedEvent | PatientLiveFetchCompletedEvent | PatientLiveFetchFailedEvent | PatientInsuranceAddedEvent | PatientInsuranceUpdatedEvent | PatientInsuranceFailedEvent | AppointmentCreatedEvent | AppointmentStatusUpdatedEvent | AppointmentFailedEvent | AppointmentUpdatedEvent | AppointmentCancelledEvent | AppointmentUpdateFailedEvent | AppointmentLiveFetchCompletedEvent | AppointmentLiveFetchFailedEvent | AvailabilityLiveFetchCompletedEvent | AvailabilityLiveFetchFailedEvent | DocumentUploadedEvent | DocumentUploadFailedEvent | DocumentAddedEvent | TaskCreatedEvent | TaskFailedEvent | TaskNoteCreatedEvent | TaskNoteFailedEvent | NoteUploadedEvent | NoteFailedEvent | PatientNoteCreatedEvent | PatientNoteFailedEvent | PaymentPostedEvent | PaymentFailedEvent | ClaimCreatedEvent | ClaimFailedEvent | ClaimUpdatedEvent | OrderResultedEvent | ReferralCreatedEvent | ReferralCreatedPartialEvent | ReferralFailedEvent | ReferringProviderCreatedEvent | ReferringProviderFailedEvent | SyncCompletedEvent | SyncFailedEvent | LoginRequiredEvent;
+
+/** The result of a test event */
+export type WebhookTest = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** ID of the webhook endpoint */
+  webhook_id: string;
+  /** Whether the receiver responded with a 2xx status */
+  delivered: boolean;
+  /** HTTP status of the response; null without one */
+  status_code: number | null;
+  /** Duration in milliseconds */
+  duration_ms: number;
+  /** Why it failed; null after a success */
+  problem: string | null;
+  /** The first 500 characters of the response, without control characters; null if it is empty or no text */
+  response_start: string | null;
+};
+
+/** A part of what a write would do */
+export type WouldDo = {
+  /**
+   * What would happen
+   * - `create`: A record would be added
+   * - `update`: A record would be changed; with `field`, this field of it
+   * - `read`: Records would be read, as by a live fetch
+   * - `fail`: The job would fail here, for the `reasons`
+   */
+  action: "create" | "update" | "read" | "fail";
+  /** The kind of record */
+  resource: string;
+  /** The field’s name in the request */
+  field?: string;
+  /** The value in the EMR; null if there is none */
+  before?: string | null;
+  /** The value that would be saved */
+  after?: string | null;
+  /** Why the job would fail; empty otherwise */
+  reasons: Array<FailureReason>;
+};
 
 /** The event of a job that succeeded, or succeeded in part. */
-export type JobEvent = TelephoneEncounterCreatedEvent | TelephoneEncounterCreatedPartialEvent | TelephoneEncounterActionCreatedEvent | AppointmentCreatedEvent | DocumentUploadedEvent | PatientCreatedEvent | PatientUpdatedEvent | PatientLiveFetchCompletedEvent | PatientInsuranceAddedEvent | PatientInsuranceUpdatedEvent | SyncCompletedEvent;
+export type JobEvent = TelephoneEncounterCreatedEvent | TelephoneEncounterCreatedPartialEvent | TelephoneEncounterActionCreatedEvent | AppointmentCreatedEvent | AppointmentUpdatedEvent | AppointmentCancelledEvent | AppointmentLiveFetchCompletedEvent | AvailabilityLiveFetchCompletedEvent | DocumentUploadedEvent | PaymentPostedEvent | TaskCreatedEvent | TaskNoteCreatedEvent | NoteUploadedEvent | PatientNoteCreatedEvent | ClaimCreatedEvent | ReferringProviderCreatedEvent | PatientCreatedEvent | PatientUpdatedEvent | PatientLiveFetchCompletedEvent | PatientInsuranceAddedEvent | PatientInsuranceUpdatedEvent | ReferralCreatedEvent | ReferralCreatedPartialEvent | SyncCompletedEvent;
 
 /** Query of link.token.exchange */
 export type LinkTokenExchangeQuery = {
@@ -2481,6 +4424,22 @@ export type LinkEmrsListResponse = {
   success: true;
   /** The supported EMRs */
   emrs: Array<Emr>;
+};
+
+/** Query of link.directory.search */
+export type LinkDirectorySearchQuery = {
+  /** Words of the practice’s name, another name, its parent or its city. Each may be the start of a word */
+  query: string;
+  /** State, by name or two-letter code */
+  state?: string;
+};
+
+/** Response of link.directory.search */
+export type LinkDirectorySearchResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The practices, best match first */
+  practices: Array<Practice>;
 };
 
 /** Response of account.connection-report */
@@ -2541,6 +4500,8 @@ export type TelephoneEncountersCreateResponse = {
   telephone_encounter_id: string;
   /** ID of the job that performs the write */
   job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** Response of telephone-encounters.actions.create */
@@ -2553,6 +4514,8 @@ export type TelephoneEncountersActionsCreateResponse = {
   action_id: string;
   /** ID of the job that performs the write */
   job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** Response of appointments.create */
@@ -2572,6 +4535,52 @@ export type AppointmentsCreateResponse = {
     /** ID of the job that performs the write */
     job_id: number;
   };
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Query of appointments.list */
+export type AppointmentsListQuery = {
+  /** First day, inclusive (YYYY-MM-DD) */
+  start_date: string;
+  /** Last day, inclusive (YYYY-MM-DD) */
+  end_date: string;
+  /** Medical Record Number of the patient */
+  patient_mrn?: string;
+  /** Part of the name, ignoring case, accents, apostrophes and hyphens */
+  patient_name?: string;
+  /** Phone number of the patient, compared by its digits */
+  patient_phone?: string;
+  /** Only these providers: EMR IDs, separated by commas */
+  provider_ids?: string;
+  /** Only these locations: EMR IDs, separated by commas */
+  location_ids?: string;
+  /** The EMR’s status code, exact, or `pending` or `failed` */
+  status?: string;
+  /**
+   * Where the visit takes place
+   * - `office`: At the practice
+   * - `telemedicine`: By video or phone
+   */
+  appointment_mode?: "office" | "telemedicine";
+  /** Whether to return `note` and `progress_note`, which are null otherwise. Default: false */
+  include_note?: "true" | "false" | boolean;
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
+  /** Number of the page, starting at 1 */
+  page?: number;
+  /** Records on a page */
+  page_size?: number;
+};
+
+/** Response of appointments.list */
+export type AppointmentsListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The appointments */
+  appointments: Array<Appointment>;
+  pagination: Pagination;
+  sync?: SyncState;
 };
 
 /** Response of appointments.get */
@@ -2579,6 +4588,39 @@ export type AppointmentsGetResponse = {
   /** Always true; an error response has false */
   success: true;
   appointment: Appointment;
+};
+
+/** Response of appointments.update */
+export type AppointmentsUpdateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the appointment */
+  appointment_id: string;
+  /** Present if a job was queued */
+  job_id?: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Response of appointments.get-by-ehr-id */
+export type AppointmentsGetByEhrIdResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  appointment: Appointment;
+};
+
+/** Response of appointments.fetch */
+export type AppointmentsFetchResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** Query of availability.list */
@@ -2632,6 +4674,18 @@ export type AvailabilityListResponse = {
   sync?: SyncState;
 };
 
+/** Response of availability.fetch */
+export type AvailabilityFetchResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
 /** Response of documents.create */
 export type DocumentsCreateResponse = {
   /** Always true; an error response has false */
@@ -2640,6 +4694,131 @@ export type DocumentsCreateResponse = {
   message: string;
   /** Chartwire’s ID of the document */
   document_id: string;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Response of documents.get */
+export type DocumentsGetResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  document: DocumentStatus;
+};
+
+/** Response of payments.create */
+export type PaymentsCreateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the payment */
+  payment_id: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Present if an earlier payment of the patient, other than a failed one, has the same reference_number */
+  warning?: string;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Response of tasks.create */
+export type TasksCreateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the task */
+  task_id: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Response of tasks.notes.create */
+export type TasksNotesCreateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the note */
+  task_note_id: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Response of notes.create */
+export type NotesCreateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the note */
+  note_id: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Response of patient-notes.create */
+export type PatientNotesCreateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the note */
+  patient_note_id: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Response of claims.create */
+export type ClaimsCreateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the claim, as in GET /v1/claims */
+  claim_id: string;
+  /** Chartwire’s ID of the appointment */
+  appointment_id: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Query of claims.list */
+export type ClaimsListQuery = {
+  /** First service date, inclusive (YYYY-MM-DD) */
+  start_date?: string;
+  /** Last service date, inclusive (YYYY-MM-DD) */
+  end_date?: string;
+  /** Medical Record Number of the patient */
+  patient_mrn?: string;
+  /** The EMR’s status code, exact */
+  claim_status?: string;
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
+  /** Number of the page, starting at 1 */
+  page?: number;
+  /** Records on a page */
+  page_size?: number;
+};
+
+/** Response of claims.list */
+export type ClaimsListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The claims */
+  claims: Array<Claim>;
+  pagination: Pagination;
+  sync?: SyncState;
 };
 
 /** Response of providers.list */
@@ -2761,6 +4940,8 @@ export type InsuranceProvidersListQuery = {
    * - `all`: Both
    */
   status?: "active" | "inactive" | "all";
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
   /** Number of the page, starting at 1 */
   page?: number;
   /** Records on a page */
@@ -2796,6 +4977,8 @@ export type ReferringProvidersListQuery = {
    * - `all`: Both
    */
   status?: "active" | "inactive" | "all";
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
   /** Number of the page, starting at 1 */
   page?: number;
   /** Records on a page */
@@ -2812,6 +4995,20 @@ export type ReferringProvidersListResponse = {
   sync?: SyncState;
 };
 
+/** Response of referring-providers.create */
+export type ReferringProvidersCreateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the referring provider */
+  referring_provider_id: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
 /** Query of patients.list */
 export type PatientsListQuery = {
   /** Date of birth (YYYY-MM-DD) */
@@ -2826,6 +5023,8 @@ export type PatientsListQuery = {
   ehr_id?: string;
   /** Home or cell phone, compared by its digits */
   phone?: string;
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
   /** Number of the page, starting at 1 */
   page?: number;
   /** Records on a page */
@@ -2859,6 +5058,8 @@ export type PatientsCreateResponse = {
     /** ID of the job that performs the write */
     job_id: number;
   };
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** Response of patients.search */
@@ -2871,6 +5072,13 @@ export type PatientsSearchResponse = {
   sync?: SyncState;
 };
 
+/** Response of patients.get */
+export type PatientsGetResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  patient: PatientById;
+};
+
 /** Response of patients.update */
 export type PatientsUpdateResponse = {
   /** Always true; an error response has false */
@@ -2879,6 +5087,8 @@ export type PatientsUpdateResponse = {
   message: string;
   /** Present if a job was queued */
   job_id?: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** Response of patients.fetch */
@@ -2889,6 +5099,28 @@ export type PatientsFetchResponse = {
   message: string;
   /** ID of the job that performs the write */
   job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Query of patients.insurances.list */
+export type PatientsInsurancesListQuery = {
+  /**
+   * Which records to return
+   * - `active`: Only records in use
+   * - `inactive`: Only records no longer in use
+   * - `all`: Both
+   */
+  status?: "active" | "inactive" | "all";
+};
+
+/** Response of patients.insurances.list */
+export type PatientsInsurancesListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The insurances */
+  insurances: Array<PatientInsuranceRecord>;
+  sync?: SyncState;
 };
 
 /** Response of patients.insurances.create */
@@ -2901,6 +5133,8 @@ export type PatientsInsurancesCreateResponse = {
   patient_insurance_id: string;
   /** ID of the job that performs the write */
   job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** Response of patients.insurances.update */
@@ -2913,6 +5147,8 @@ export type PatientsInsurancesUpdateResponse = {
   patient_insurance_id: string;
   /** ID of the job that performs the write */
   job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
 };
 
 /** Query of orders.list */
@@ -2934,30 +5170,119 @@ export type OrdersListResponse = {
   sync?: SyncState;
 };
 
-/** Query of claims.list */
-export type ClaimsListQuery = {
-  /** First service date, inclusive (YYYY-MM-DD) */
-  start_date?: string;
-  /** Last service date, inclusive (YYYY-MM-DD) */
-  end_date?: string;
+/** Query of referrals.list */
+export type ReferralsListQuery = {
+  /** First referral date, inclusive (YYYY-MM-DD) */
+  start_date: string;
+  /** Last referral date, inclusive (YYYY-MM-DD) */
+  end_date: string;
   /** Medical Record Number of the patient */
   patient_mrn?: string;
-  /** The EMR’s status code, exact */
-  claim_status?: string;
+  /** The EMR’s status, exact */
+  status?: string;
+  /**
+   * Priority of the referral
+   * - `routine`: In the usual order
+   * - `urgent`: Before routine referrals
+   * - `stat`: At once
+   */
+  priority?: "routine" | "urgent" | "stat";
+  /**
+   * Whether patients come or go
+   * - `incoming`: To a provider of the practice
+   * - `outgoing`: From a provider of the practice
+   */
+  direction?: "incoming" | "outgoing";
+  /** The EMR’s ID of the referral */
+  ehr_id?: string;
+  /**
+   * Another order of the list. Not with cursor
+   * - `created_at`: In the order in which the service first had them
+   */
+  sort?: "created_at";
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
   /** Number of the page, starting at 1 */
   page?: number;
   /** Records on a page */
   page_size?: number;
 };
 
-/** Response of claims.list */
-export type ClaimsListResponse = {
+/** Response of referrals.list */
+export type ReferralsListResponse = {
   /** Always true; an error response has false */
   success: true;
-  /** The claims */
-  claims: Array<Claim>;
+  /** The referrals */
+  referrals: Array<Referral>;
   pagination: Pagination;
   sync?: SyncState;
+};
+
+/** Response of referrals.create */
+export type ReferralsCreateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** Chartwire’s ID of the referral */
+  referral_id: string;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** Your own reference for the request, returned with its job and its event; not necessarily unique */
+  reference?: string;
+};
+
+/** Query of eligibility-checks.list */
+export type EligibilityChecksListQuery = {
+  /** First service date, inclusive (YYYY-MM-DD) */
+  start_date?: string;
+  /** Last service date, inclusive (YYYY-MM-DD) */
+  end_date?: string;
+  /** Medical Record Number of the patient */
+  patient_mrn?: string;
+  /**
+   * Whether the patient was covered on the service date
+   * - `active`: The insurer confirmed the coverage
+   * - `inactive`: The insurer answered that there is no coverage
+   * - `error`: The insurer rejected or could not process the request
+   * - `unknown`: No answer yet, or one that does not say
+   */
+  coverage_status?: "active" | "inactive" | "error" | "unknown";
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
+  /** Number of the page, starting at 1 */
+  page?: number;
+  /** Records on a page */
+  page_size?: number;
+};
+
+/** Response of eligibility-checks.list */
+export type EligibilityChecksListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The eligibility checks */
+  eligibility_checks: Array<EligibilityCheck>;
+  pagination: Pagination;
+  sync?: SyncState;
+};
+
+/** Query of eligibility-checks.benefits.list */
+export type EligibilityChecksBenefitsListQuery = {
+  /** Kind of benefit, as in `benefit_type`, ignoring case */
+  benefit_type?: string;
+  /** Number of the page, starting at 1 */
+  page?: number;
+  /** Records on a page */
+  page_size?: number;
+};
+
+/** Response of eligibility-checks.benefits.list */
+export type EligibilityChecksBenefitsListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The benefits */
+  benefits: Array<EligibilityBenefit>;
+  pagination: BenefitPagination;
 };
 
 /** Response of settings.get */
@@ -2979,6 +5304,29 @@ export type SyncCreateResponse = {
   job_id: number;
 };
 
+/** Query of changes.list */
+export type ChangesListQuery = {
+  /** Kinds of records, comma-separated: patients, appointments, orders, claims. Default: all, or those of the cursor */
+  kinds?: string;
+  /** `next_cursor` of the previous page, or `latest` for changes from now on. Empty or absent: from the beginning */
+  cursor?: string;
+  /** Maximum number of changes to return */
+  limit?: number;
+};
+
+/** Response of changes.list */
+export type ChangesListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The changes, oldest first */
+  changes: Array<Change>;
+  /** The value of `cursor` for what follows; valid for 30 days */
+  next_cursor: string;
+  /** Whether more changes can be read now */
+  has_more: boolean;
+  sync?: SyncState;
+};
+
 /** Query of jobs.list */
 export type JobsListQuery = {
   /**
@@ -2988,11 +5336,14 @@ export type JobsListQuery = {
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
    * - `failed`: Nothing is saved in the EMR
+   * - `cancelled`: Canceled before anything was sent to the EMR
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
-  status?: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  status?: "queued" | "running" | "succeeded" | "partial" | "failed" | "cancelled" | "needs_review";
   /** Only jobs of this type */
   type?: string;
+  /** Only jobs whose request had this `reference` */
+  reference?: string;
   /** Only jobs accepted at or after this time */
   created_after?: string;
   /** Only jobs accepted before this time */
@@ -3021,6 +5372,8 @@ export type JobsGetResponse = {
   job_id: number;
   /** The write that the job performs */
   type: string;
+  /** The `reference` of the request; null if it had none */
+  reference: string | null;
   /**
    * State of the job
    * - `queued`: Waiting to run, or to be retried
@@ -3028,9 +5381,10 @@ export type JobsGetResponse = {
    * - `succeeded`: Everything is saved in the EMR
    * - `partial`: Saved in the EMR except for a part that the event names
    * - `failed`: Nothing is saved in the EMR
+   * - `cancelled`: Canceled before anything was sent to the EMR
    * - `needs_review`: It is unknown whether it was saved: check in the EMR
    */
-  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "needs_review";
+  status: "queued" | "running" | "succeeded" | "partial" | "failed" | "cancelled" | "needs_review";
   /** How many times the job was started */
   attempts: number;
   /** When the request was accepted */
@@ -3054,6 +5408,16 @@ export type JobsRunAgainResponse = {
   success: true;
   /** The new job */
   job_id: number;
+};
+
+/** Response of jobs.cancel */
+export type JobsCancelResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** ID of the job that performs the write */
+  job_id: number;
+  /** The state of the job: always `cancelled` */
+  status: "cancelled";
 };
 
 /** Query of requests.list */
@@ -3102,6 +5466,8 @@ export type WebhookEventsListQuery = {
   start_date?: string;
   /** Only events at or before this time (YYYY-MM-DD or an ISO 8601 date-time) */
   end_date?: string;
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
   /** Number of the page, starting at 1 */
   page?: number;
   /** Records on a page */
@@ -3141,6 +5507,17 @@ export type WebhookListResponse = {
   webhook_secret_key: string | null;
 };
 
+/** Response of webhook.update */
+export type WebhookUpdateResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Human-readable message; its wording may change */
+  message: string;
+  /** ID of the webhook endpoint */
+  webhook_id: string;
+  webhook: WebhookEndpoint;
+};
+
 /** Response of webhook.delete */
 export type WebhookDeleteResponse = {
   /** Always true; an error response has false */
@@ -3149,6 +5526,33 @@ export type WebhookDeleteResponse = {
   message: string;
   /** ID of the webhook endpoint */
   webhook_id: string;
+};
+
+/** Query of webhook.deliveries.list */
+export type WebhookDeliveriesListQuery = {
+  /**
+   * State of the delivery
+   * - `success`: The receiver responded with a 2xx status
+   * - `failed`: Not delivered, and no further attempts follow
+   * - `pending`: Waits for its next attempt, or until the endpoint is resumed
+   */
+  status?: "success" | "failed" | "pending";
+  event_type?: EventType;
+  /** Walks the whole list in the order of IDs, without totals: empty for the first page, then `next_cursor` of the previous one, with the same filters. Not together with `page` */
+  cursor?: string;
+  /** Number of the page, starting at 1 */
+  page?: number;
+  /** Records on a page */
+  page_size?: number;
+};
+
+/** Response of webhook.deliveries.list */
+export type WebhookDeliveriesListResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** The deliveries, newest first */
+  deliveries: Array<WebhookDelivery>;
+  pagination: Pagination;
 };
 
 /** Response of webhook.rotate-oldest-secret */

@@ -126,6 +126,13 @@ export const settings = {
     parse: (value) => (value ? postgresAddress('LARKSPUR_DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   ...operator_settings,
+  CONNECTORS: {
+    description:
+      'Connectors from outside: comma-separated names of packages, which are looked for in the working directory and the service’s folder, and paths of folders or files (./my-emr). Their code runs with all rights of the service, and is checked at every start. All processes of an installation need the same value.',
+    example: '@acme/chartwire-greenfield,./my-emr',
+    default: 'none: only the built-in ones',
+    parse: (value) => [...new Set((value ?? '').split(',').map((item) => item.trim()))].filter((item) => item !== ''),
+  } satisfies Setting<string[]>,
   OUTBOUND_ALLOW_EMR: {
     description:
       'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR on your own network: comma-separated host names or addresses, with an optional port.',
@@ -284,6 +291,12 @@ export const settings = {
     365,
   ),
   SYNC_MINUTES: number('Minutes between syncs of each organization with its EMR.', 15, 1, 10_080),
+  SYNC_REQUESTS_PER_HOUR: number(
+    'Requests per hour that the scheduled syncs of an organization send to its EMR. A sync that took more postpones the next one; one that read its lists in full, by at most an hour.',
+    6000,
+    60,
+    1_000_000,
+  ),
   SYNC_REMOVALS_PERCENT: number(
     'Percentage of a list that a sync can remove without confirmation. 100: no limit.',
     20,

@@ -1,4 +1,4 @@
-import { list_names, read_names, write_names } from '../operations/operations.ts';
+import { findUnknownCapability, findUnmarkedSecret, name_pattern } from '../declaration.ts';
 import { type Check, fail } from './environment.ts';
 
 /** What a connector declares, checked before the first request. */
@@ -7,8 +7,7 @@ export const declarationChecks: readonly Check[] = [
     id: 'declaration.named',
     expectation: 'the connector has a valid name, a display name and sign-in fields',
     run: async ({ connector }) => {
-      if (!/^[a-z][a-z0-9_-]*$/.test(connector.name))
-        fail('the name must consist of lower-case letters, digits, - and _');
+      if (!name_pattern.test(connector.name)) fail('the name must consist of lower-case letters, digits, - and _');
       if (!connector.display_name.trim()) fail('display_name is empty');
       const names = connector.credential_fields.map(({ name }) => name);
       if (names.length === 0 || new Set(names).size !== names.length)
@@ -20,10 +19,8 @@ export const declarationChecks: readonly Check[] = [
     id: 'declaration.secrets',
     expectation: 'every secret field is marked, so that it is masked and never shown again',
     run: async ({ connector }) => {
-      const bare = connector.credential_fields.find(
-        ({ name, secret }) => !secret && /password|secret|token|private_key/i.test(name) && !/way|method/i.test(name),
-      );
-      if (bare) fail(`the field ${bare.name} is not marked as a secret`);
+      const unmarked = findUnmarkedSecret(connector.credential_fields);
+      if (unmarked) fail(`the field ${unmarked} is not marked as a secret`);
     },
   },
   {
@@ -46,8 +43,7 @@ export const declarationChecks: readonly Check[] = [
     id: 'declaration.capabilities',
     expectation: 'capabilities contains known operations, each once',
     run: async ({ connector }) => {
-      const operations: readonly string[] = [...list_names, ...read_names, ...write_names];
-      const unknown = connector.capabilities.find((name) => !operations.includes(name.split('.')[0] ?? ''));
+      const unknown = findUnknownCapability(connector.capabilities);
       if (unknown) fail(`unknown operation ${unknown}`);
       if (new Set(connector.capabilities).size !== connector.capabilities.length)
         fail('capabilities contains duplicates');

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Outbound, OutboundRequest, OutboundResponse } from '../../platform/security/outbound.ts';
-import type { Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../connector.ts';
+import type { Access, Connector, Credentials, EmrEndpoint, Grant, SignIn } from '../connector.ts';
 import { EmrFailure, type EmrFailureKind } from '../emrFailure.ts';
 import {
   CheckSkipped,
@@ -23,6 +23,7 @@ import {
   type ReadName,
   type WriteName,
 } from '../operations/operations.ts';
+import type { GivenSettings } from '../requestSettings.ts';
 
 /** One rule that every connector must follow. `run` returns if the rule is met and throws otherwise. */
 export type Check = { id: string; expectation: string; run: (env: Environment) => Promise<void> };
@@ -35,13 +36,28 @@ export type CertificationTarget = {
   /** The signing keys of a client, and where the credentials of its EMR app may go. */
   keys?: EmrEndpoint['keys'];
   pins?: EmrEndpoint['pins'];
+  /** What is sent with its requests. */
+  requests?: GivenSettings;
   /** Called once, for the only sign-in with correct credentials. */
   one_time_code?: () => string | undefined;
+  /**
+   * Signs in on the EMR's own page, like a person, and returns the redirect back; undefined if the page shows an error
+   * instead. For sign-ins on a page only.
+   */
+  signInOnPage?: (url: string) => Promise<URL | undefined>;
+  /** The redirect URI that the EMR knows. */
+  return_address?: string;
+  /** A real person signs in on the page, before the checks. Those that would need another sign-in are skipped. */
+  signs_in_once?: true;
+  /** The setting of the organization, for connectors that need one. */
+  visit_types?: Access['visit_types'];
   outbound: Outbound;
   /** Whether synthetic records may be written. */
   writes: boolean;
   /** A synthetic patient whose chart may be written to. Without it, the checks create a patient. */
   patient_mrn?: string | undefined;
+  /** The MRN of a chart that was merged into another one, if the EMR has one. */
+  merged_mrn?: string | undefined;
   /** The expected number of records of a list, if known. */
   counts?: Partial<Record<OperationName, number>>;
   /** Lists that are really empty. Any other list must have a record: an empty one may be one that could not be read. */
@@ -51,7 +67,7 @@ export type CertificationTarget = {
   endLink?: () => Promise<void>;
 };
 
-export type Call = { method: string; url: string; had_signal: boolean };
+export type Call = { method: string; url: string; may_write: boolean; had_signal: boolean };
 /** Sits between the connector and the EMR: passes a call on, responds in the EMR's place, or drops the response. */
 export type Interceptor = (
   call: Call,
@@ -116,7 +132,8 @@ export function createEnvironment(target: CertificationTarget): Environment {
         if (!options.grant) latest = renewed;
       };
       const opened_with = options.grant ?? latest ?? grant;
-      const access = { credentials: target.credentials, grant: opened_with, saveGrant, timezone };
+      const { credentials, visit_types } = target;
+      const access = { credentials, grant: opened_with, saveGrant, timezone, visit_types };
       const emr = target.connector.open(endpoint, access);
       return { emr: onlySupported(emr, capabilities ?? target.connector.capabilities), calls, saved };
     },
@@ -125,10 +142,27 @@ export function createEnvironment(target: CertificationTarget): Environment {
     callCount: async (name) => (await readListOnce(env, name)).calls,
     anyPatient: () => env.memoize('patient', () => findPatient(env)),
     testPatient: () =>
-      target.patient_mrn === undefined ? env.memoize('chart', () => createPatient(env)) : env.anyPatient(),
-    written: (name) => env.memoize(`written ${name}`, () => writeSample(env, name)),
+      target.patient_mrn === undefined
+        ? dependOn(
+            'createPatient',
+            env.memoize('chart', () => createPatient(env)),
+          )
+        : env.anyPatient(),
+    written: (name) =>
+      dependOn(
+        name,
+        env.memoize(`written ${name}`, () => writeSample(env, name)),
+      ),
   };
   return env;
+}
+
+/** The checks of a write say why it fails. Others that only need its record are not tried. */
+function dependOn<T>(name: WriteName, work: Promise<T>): Promise<T> {
+  return work.catch((error: unknown) => {
+    if (error instanceof CheckSkipped) throw error;
+    return skip(`not tried, because ${name} failed`);
+  });
 }
 
 /** Expects a call to fail with one of these kinds and returns the failure. */
@@ -171,7 +205,9 @@ function createEndpoint(
 ): { endpoint: EmrEndpoint; calls: Call[] } {
   const calls: Call[] = [];
   const fetch: Outbound['fetch'] = (url, request) => {
-    const call = { method: request.method, url: String(url), had_signal: request.signal !== undefined };
+    const { method, signal: own_signal } = request;
+    const may_write = !readsOnly(env.connector, new URL(url), request);
+    const call = { method, url: String(url), may_write, had_signal: own_signal !== undefined };
     calls.push(call);
     env.urls.add(call.url);
     const pass = (other?: string) => env.outbound.fetch(other === undefined ? url : new URL(other), request);
@@ -183,16 +219,47 @@ function createEndpoint(
     signal: signal ?? new AbortController().signal,
     keys: env.keys,
     pins: env.pins,
+    ...env.requests,
   };
   return { endpoint, calls };
 }
 
+/** GET requests, and others that the connector declares. */
+function readsOnly({ isRead }: Connector, url: URL, request: OutboundRequest): boolean {
+  const { method } = request;
+  return method === 'GET' || method === 'HEAD' || isRead?.(url, request) === true;
+}
+
 async function signInOnce(env: Environment): Promise<SignedIn> {
-  const { connector, credentials, one_time_code } = env;
-  const response = await env.track(connector.signIn(env.endpoint().endpoint, credentials, one_time_code?.()));
+  const { credentials, one_time_code } = env;
+  const response = await env.track(performSignIn(env, env.endpoint().endpoint, credentials, one_time_code?.()));
   if (response.outcome === 'signed_in') return response;
   return fail(`the sign-in returned ${response.outcome}${'reason' in response ? ` (${response.reason})` : ''}`);
 }
+
+type PageTarget = Pick<Environment, 'connector' | 'signInOnPage' | 'return_address'>;
+
+/** A sign-in as the product does it: on the EMR's page, if the connector has one and the target can use it. */
+export async function performSignIn(
+  { connector, signInOnPage, return_address = nowhere }: PageTarget,
+  endpoint: EmrEndpoint,
+  credentials: Credentials,
+  one_time_code: string | undefined,
+): Promise<SignIn> {
+  const { page_sign_in } = connector;
+  if (!page_sign_in || !signInOnPage) return connector.signIn(endpoint, credentials, one_time_code);
+  const back = { return_address, state: randomBytes(16).toString('hex') };
+  const { url, pending } = await page_sign_in.start(endpoint, credentials, back);
+  const redirected = (await signInOnPage(url)) ?? skip('the EMR refuses it on its own page');
+  const returned = await page_sign_in.finish(endpoint, credentials, pending, redirected);
+  if (returned.outcome === 'signed_in') return connector.signIn(endpoint, credentials, one_time_code, returned.grant);
+  if (returned.reason === 'person' || returned.reason === 'expired')
+    return fail(`the page refused: ${returned.reason}`);
+  return returned;
+}
+
+/** Where the EMR's page redirects to, unless the target says so. Nothing listens there. */
+const nowhere = 'http://127.0.0.1:9/link/return';
 
 /** The product checks the account's capabilities first, so other operations count as missing. */
 function onlySupported(emr: Partial<Operations>, capabilities: readonly string[]): Partial<Operations> {
@@ -207,6 +274,7 @@ function readListOnce<Name extends ListName>(env: Environment, name: Name): Prom
     // Follows from ListName, but TypeScript loses it in the index access.
     const list = emr[name] as Listing<RowOf<Name> & { ehr_id: string }> | undefined;
     if (!list) return skipUnsupported(name);
+    if (list.exported) return skip('the list is read by bulk export, which only a sync does');
     const all = await env.track(collect(list()));
     // An incremental list may return a changed record twice. The later one counts.
     const rows = list.incremental ? [...new Map(all.map((row) => [row.ehr_id, row])).values()] : all;
@@ -232,6 +300,8 @@ async function createPatient(env: Environment): Promise<{ ehr_id: string; mrn: s
 }
 
 async function writeSample(env: Environment, name: WriteName): Promise<string> {
+  // The sample of a read must not write either.
+  if (!env.writes) skip('writing synthetic records is not allowed');
   const { emr } = await env.open();
   const { write, declaration } = untyped(emr, name);
   if (!write) return skipUnsupported(name);

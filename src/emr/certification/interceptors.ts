@@ -53,7 +53,6 @@ export function onCall(
   return (call, pass, request) => (counts(call) && ++seen === index ? intercept(call, pass, request) : pass());
 }
 
-/** Whether the call may change something. Reads are GET requests or searches by POST. */
-export function isWrite({ method, url }: Call): boolean {
-  return method !== 'GET' && method !== 'HEAD' && !new URL(url).pathname.endsWith('/_search');
+export function isWrite({ may_write }: Call): boolean {
+  return may_write;
 }

@@ -45,7 +45,19 @@ export const listChecks: readonly Check[] = [
         fail(`${at_homes.length} of ${locations.length} locations have the address of a patient`);
     },
   },
+  {
+    id: 'listClaims.icd',
+    expectation: 'icd_codes of a claim contains ICD codes only',
+    run: async (env) => {
+      const codes = (await env.rows('listClaims')).flatMap(({ icd_codes }) => icd_codes);
+      const others = codes.filter((code) => !icd_code.test(code));
+      if (others.length > 0) fail(`${others.length} of ${codes.length} codes are not ICD codes`);
+    },
+  },
 ];
+
+/** ICD-10 and ICD-9, with or without the dot. */
+const icd_code = /^(?:[A-Z]\d[0-9A-Z](?:\.?[0-9A-Z]{1,4})?|(?:\d{3}|V\d\d|E\d{3})(?:\.?\d{1,2})?)$/i;
 
 /** An address in a form that can be compared; none if a part of it is missing. */
 function place(street: string | null | undefined, zip: string | null | undefined): string[] {
@@ -124,6 +136,7 @@ function checkList(name: ListName): Check[] {
         const { emr } = await env.open();
         const list = requireList(emr, name);
         if (!list.incremental) skip('not an incremental list');
+        if ((await env.callCount(name)) === 0) skip('the list is constant');
         // A list that cannot be resumed has no position. Its changes are requested by time.
         const since = (await readPosition(list())) ?? new Date().toISOString();
         const changed = await env.track(collect(list({ since })));

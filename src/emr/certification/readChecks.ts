@@ -1,4 +1,5 @@
 import { Compile } from 'typebox/compile';
+import { supportsField } from '../connector.ts';
 import { EmrFailure } from '../emrFailure.ts';
 import { skip } from '../operations/operation.ts';
 import {
@@ -69,9 +70,9 @@ export const readChecks: readonly Check[] = [
     expectation: 'a patient is found by MRN, name, date of birth and phone, and nobody by a blank one',
     run: async (env) => {
       const { emr } = await openWith(env, 'searchPatients');
-      const { mrn } = await env.anyPatient();
-      const [patient] = (await emr.searchPatients?.({ mrn })) ?? [];
-      if (!patient) return fail('a patient is not found by MRN');
+      const [sample]: [PatientSearch] = await operations.searchPatients.sample(env);
+      const [patient] = (await env.track(emr.searchPatients?.(sample) ?? Promise.resolve([]))) ?? [];
+      if (!patient) return fail(`a patient is not found by ${sample.mrn === undefined ? 'name' : 'MRN'}`);
       const { first_name, last_name, dob, phone, cell_phone } = patient;
       const number = phone ?? cell_phone;
       const searches: [string, PatientSearch | undefined][] = [
@@ -79,15 +80,18 @@ export const readChecks: readonly Check[] = [
         ['date of birth', dob === null ? undefined : { dob }],
         ['phone', number === null ? undefined : { phone: number }],
       ];
+      const capabilities = await env.capabilities();
+      const isSearchable = (field: string) => supportsField(env.connector, capabilities, 'searchPatients', field);
       for (const [what, search] of searches) {
-        if (!search) continue;
+        // Live fetches by a criterion that the server cannot search by are rejected in the request.
+        if (!search || !Object.keys(search).every(isSearchable)) continue;
         const matches = (await env.track(emr.searchPatients?.(search) ?? Promise.resolve([]))) ?? [];
         if (!matches.some(({ ehr_id }) => ehr_id === patient.ehr_id)) fail(`a patient is not found by ${what}`);
         const others = matches.filter((one) => search.dob !== undefined && one.dob !== search.dob);
         if (others.length > 0) fail(`a search by ${what} returns other patients`);
       }
       for (const blank of [
-        { mrn: ' ' },
+        ...(sample.mrn === undefined ? [] : [{ mrn: ' ' }]),
         { first_name: ' ', last_name },
         { first_name, last_name: '' },
         { phone: '' },
@@ -107,6 +111,21 @@ export const readChecks: readonly Check[] = [
       const part = mrn.slice(0, -1);
       const match = part === '' ? undefined : await emr.findPatient?.(part);
       if (match && match.mrn !== part) fail('a part of an MRN finds a patient');
+    },
+  },
+  {
+    id: 'findPatient.merged',
+    expectation: 'the MRN of a merged chart leads to the chart that it was merged into, in every search',
+    run: async (env) => {
+      const { merged_mrn: mrn } = env;
+      if (mrn === undefined) skip('no merged chart was named');
+      const { emr } = await openWith(env, 'findPatient');
+      const surviving = (await env.track(emr.findPatient?.(mrn) ?? Promise.resolve(undefined))) ?? undefined;
+      if (!surviving) return fail('a merged chart is not found');
+      const matches = (await emr.searchPatients?.({ mrn })) ?? [surviving];
+      if (matches.length !== 1 || matches[0]?.ehr_id !== surviving.ehr_id) fail('a search finds another chart');
+      const listed = (await env.rows('listPatients')).map(({ ehr_id }) => ehr_id);
+      if (!listed.includes(surviving.ehr_id)) fail('the chart that it was merged into is not listed');
     },
   },
 ];
@@ -133,6 +152,7 @@ async function expectUnavailable(env: Environment, name: ReadName, situation: st
 
 function rejectOtherThanNotFound(error: unknown): undefined {
   if (error instanceof EmrFailure && error.not_offered) throw error;
+  if (error instanceof EmrFailure && error.code === 'not_supported') skip('the EMR does not support this search');
   const kind = typeof error === 'object' && error !== null && 'kind' in error ? error.kind : undefined;
   if (kind !== 'not_found') fail(`an unknown id failed as ${String(kind ?? 'an error')}, expected not_found`);
   return undefined;

@@ -3,8 +3,8 @@ import { decodeProtectedHeader, generateKeyPair } from 'jose';
 import type { OutboundResponse } from '../../platform/security/outbound.ts';
 import { isZone } from '../../platform/time/zones.ts';
 import type { Credentials, EmrEndpoint, SignIn } from '../connector.ts';
-import { skip } from '../operations/operation.ts';
-import { type Check, type Environment, expectFailure, fail } from './environment.ts';
+import { CheckSkipped, skip } from '../operations/operation.ts';
+import { type Check, type Environment, expectFailure, fail, performSignIn } from './environment.ts';
 import { respondWith, unreachable, unusable_responses } from './interceptors.ts';
 
 /** Successful and refused sign-ins. */
@@ -80,8 +80,8 @@ export const signInChecks: readonly Check[] = [
           return oauthError('invalid_scope');
         },
       });
-      const response = await env.track(env.connector.signIn(endpoint, env.credentials, '000000')).catch((error) => {
-        if (scopes_requested) throw error;
+      const response = await env.track(signIn(env, endpoint)).catch((error) => {
+        if (scopes_requested || error instanceof CheckSkipped) throw error;
         return undefined;
       });
       if (!scopes_requested || !response) return skip('the EMR has no OAuth scopes');
@@ -139,7 +139,13 @@ export const signInChecks: readonly Check[] = [
 
 /** A sign-in besides the one of `env.signIn`, which is the only one with a valid code. */
 export function attemptSignIn(env: Environment, credentials: Credentials, code?: string): Promise<SignIn> {
-  return env.track(env.connector.signIn(env.endpoint().endpoint, credentials, code));
+  return env.track(performSignIn(onceMore(env), env.endpoint().endpoint, credentials, code));
+}
+
+/** Nobody is asked to sign in again for a check. */
+function onceMore(env: Environment): Environment {
+  if (!env.signs_in_once) return env;
+  return { ...env, signInOnPage: async () => skip('a person would have to sign in once more') };
 }
 
 function requireReason(response: SignIn, expected: readonly string[]): void {
@@ -167,7 +173,7 @@ function oauthError(error: string): OutboundResponse {
 }
 
 function signIn(env: Environment, endpoint: Parameters<Environment['connector']['signIn']>[0]): Promise<SignIn> {
-  return env.connector.signIn(endpoint, env.credentials, '000000');
+  return performSignIn(onceMore(env), endpoint, env.credentials, '000000');
 }
 
 /** One wrong attempt only, because some EMRs lock a user out after a few. */

@@ -35,14 +35,15 @@ function checkWrite(name: WriteName): Check[] {
     },
     {
       id: `${name}.find`,
-      expectation: 'find returns the write by its marker, and nothing for an unused marker',
+      expectation: 'find returns the write by its marker, and nothing for an unused marker, unless it compares values',
       run: async (env) => {
         const { write, input, marker } = await prepareWrite(env, name);
         if (!write.find) return skip('the write has no find');
         const written = await env.track(write.send(input, marker));
         const match = await env.track(write.find(marker, input));
         if (match?.ehr_id !== written.ehr_id) fail(match ? 'another record was found' : 'the record was not found');
-        if ((await write.find(env.marker(), input)) !== undefined) fail('an unused marker finds a record');
+        if (!write.compares && (await write.find(env.marker(), input)) !== undefined)
+          fail('an unused marker finds a record');
       },
     },
     {
@@ -248,15 +249,20 @@ export const singleWriteChecks: readonly Check[] = [
   },
   {
     id: 'createAppointment.repeated_hour',
-    expectation: 'an appointment in the second pass of a repeated hour keeps its instant',
+    expectation: 'an appointment in the second pass of a repeated hour keeps its instant, or is refused',
     run: async (env) => {
       const { timezone = 'UTC' } = await env.session();
       const starts_at = repeatedTime(timezone) ?? skip('the clocks of the time zone never go back');
       const { write, marker } = await prepareWrite(env, 'createAppointment');
       if (await booksFreeSlotsOnly(env)) skip('the EMR books free slots only, and has none then');
-      const { ehr_id } = await env.track(
-        write.send({ ...(await operations.createAppointment.sample.input(env)), starts_at }, marker),
-      );
+      const input = { ...(await operations.createAppointment.sample.input(env)), starts_at };
+      const written = await env.track(write.send(input, marker)).catch((error: unknown) => {
+        // An EMR that stores local times without an offset cannot tell the two hours apart.
+        if (error instanceof EmrFailure && error.kind === 'refused') return undefined;
+        throw error;
+      });
+      if (!written) return;
+      const { ehr_id } = written;
       const { emr } = await env.open();
       const booked = (await emr.getAppointment?.(ehr_id)) ?? skip('the EMR does not show single appointments');
       if (toInstant(booked.starts, timezone) !== Date.parse(starts_at)) fail('the appointment is at another instant');

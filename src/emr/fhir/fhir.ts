@@ -1,11 +1,15 @@
 import type { Connector, EmrEndpoint, ServerDescription } from '../connector.ts';
 import { EmrFailure } from '../emrFailure.ts';
 import { listCapabilities, listUnsupportedFields } from '../operations/operations.ts';
+import { createExporter } from './bulk/exporter.ts';
 import { documentBytesMax } from './chart/documents.ts';
+import { planFindings } from './listReads.ts';
 import { createChanges } from './lists.ts';
 import { createSupportedOperations, operations, supportedCapabilities } from './operations.ts';
 import { describeIdentifiers, readPatients } from './patients/mrn.ts';
+import { practiceLists } from './practice/directoryBundle.ts';
 import { serverFindings } from './practice/locations.ts';
+import { presets } from './presets.ts';
 import { readCapabilityStatement, readSmartConfiguration, unexpectedEndpoint } from './sign-in/authorizationServer.ts';
 import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { pageSignIn, signIn, signOut } from './sign-in/signIn.ts';
@@ -30,16 +34,20 @@ export const fhir: Connector = {
   },
   describeServer,
   page_sign_in: pageSignIn,
+  presets,
   // Some servers fail when two creates run at the same time.
   limits: { parallel_max: 1, measured_max: 4 },
   unsupported_fields: listUnsupportedFields(operations),
   refuseAddress: (url) => (url.href.includes('?') ? 'must be the base address of the FHIR server.' : undefined),
+  practice_lists: practiceLists,
+  // Searches, and proposals of appointments, by POST.
+  isRead: ({ pathname }) => /\/(_search|\$find)$/.test(pathname),
   signIn,
   signOut,
   refreshCapabilities,
   grant_facts: ['server'],
   documentBytesMax,
-  serverFindings,
+  serverFindings: (grant) => [...serverFindings(grant), ...planFindings(grant)],
   sampleIdentifiers: async (endpoint, access) => {
     const patients = readPatients(await createClient(endpoint, access).sample('Patient'));
     if (!patients) throw new EmrFailure('unavailable', 'The EMR did not list any patients.');
@@ -48,8 +56,10 @@ export const fhir: Connector = {
   capabilities: listCapabilities(operations),
   open: (endpoint, access) => {
     const client = createClient(endpoint, access);
-    return createSupportedOperations({ client, timezone: access.timezone ?? 'UTC', changes: createChanges(client) });
+    const { timezone = 'UTC', exported } = access;
+    return createSupportedOperations({ client, timezone, changes: createChanges(client), exported });
   },
+  openExporter: createExporter,
 };
 
 /** What the server publishes about itself. Fails if it is not a FHIR server. */

@@ -1,8 +1,10 @@
 import type * as fhir from 'fhir/r4.js';
-import { EmrFailure } from '../emrFailure.ts';
-import type { Listing, ListPage } from '../operations/operation.ts';
+import type { LeftRecord, Listing, ListPage } from '../operations/operation.ts';
+import { isExported, readExported, requireExported } from './bulk/exportedRecords.ts';
+import { isReadByDays, type ReadScope, readList } from './listReads.ts';
 import { type Changes, canSearch, createResolver, type Emr, inChunks, type Resolver } from './references.ts';
 import type { FhirClient } from './transport/client.ts';
+import { first_day } from './transport/plans.ts';
 import type { Page, SearchParams } from './transport/search.ts';
 
 type Resource = fhir.FhirResource;
@@ -35,12 +37,18 @@ export type List<T extends Resource, Source> = {
   params?: SearchParams;
   toSources: (page: T[], emr: Emr, resolver: Resolver) => Promise<Source[]>;
   dependents?: readonly Dependent[];
-  /** Whether a record is no longer part of the list although it still exists, such as a merged chart. */
-  hasLeft?: (resource: T) => boolean;
+  /** A record that is no longer part of the list although it still exists: a merged chart. */
+  toLeft?: (resource: T, emr: Emr) => LeftRecord | undefined;
 };
 
 /** A long list, which supports incremental reads if the server can search by `_lastUpdated`. */
 export function incrementalList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
+  if (isExported(emr.client, list.type)) return exportedList(emr, list);
+  if (isReadByDays(emr.client, list.type)) {
+    const read: Listing<Source> = ({ since } = {}) =>
+      readAll(emr, list, { scope: since === undefined ? 'all' : 'near' });
+    return Object.assign(read, { incremental: true as const, windowed: true as const });
+  }
   if (!canSearch(emr.client, list.type, ['_lastUpdated'])) return () => readAll(emr, list);
   const listing: Listing<Source> = ({ since, from } = {}) => readOrdered(emr, list, since, from);
   const verifiable =
@@ -69,6 +77,7 @@ export function shortList<T extends Resource, Source>(
   types: readonly Resource['resourceType'][],
   findChanged: (since: string) => Promise<ReadonlySet<string> | undefined>,
 ): Listing<Source> {
+  if (isExported(emr.client, list.type)) return exportedList(emr, list);
   if (!canListChanges(emr, types)) return () => readAll(emr, list);
   const read = async function* ({ since }: { since?: string | undefined } = {}): AsyncGenerator<ListPage<Source>> {
     const ids = since === undefined ? undefined : await findChanged(since);
@@ -90,6 +99,13 @@ export function wholeList<Source>(
   readWhole: () => AsyncIterable<Source[]>,
   hasChanged = (since: string) => anyChanged(emr, types, since),
 ): Listing<Source> {
+  const exported_types = types.filter((type) => isExported(emr.client, type));
+  if (exported_types.length > 0) {
+    // Records of another type than the first have it in their ids.
+    const toId = (type: string, id: string) => (type === types[0] ? id : `${type}/${id}`);
+    const findDeleted = (ids: readonly string[]) => findExportedDeletions(emr, exported_types, ids, toId);
+    return Object.assign(() => readWhole(), { exported: true as const, findDeleted });
+  }
   if (!canListChanges(emr, types)) return () => readWhole();
   const read = async function* ({ since }: { since?: string | undefined } = {}): AsyncGenerator<ListPage<Source>> {
     if (since !== undefined && !(await hasChanged(since))) return;
@@ -97,6 +113,34 @@ export function wholeList<Source>(
     yield Object.assign([], { whole: true as const });
   };
   return Object.assign(read, { incremental: true as const });
+}
+
+/** A list that is read from the files of a bulk export. What these contain, all or changes, does not depend on the read. */
+function exportedList<T extends Resource, Source>(emr: Emr, list: List<T, Source>): Listing<Source> {
+  const read = async function* ({ from }: { from?: string | undefined } = {}): AsyncGenerator<ListPage<Source>> {
+    const resolver = createResolver(emr.client);
+    const parts = readExported<T>(requireExported(emr.exported), list.type, from === undefined ? -1 : Number(from));
+    for await (const { matches, n, ...limits } of parts) {
+      const page = await toListPage({ emr, list, resolver }, matches);
+      yield Object.assign(page, limits, { through: String(n) });
+    }
+  };
+  const findDeleted = (ids: readonly string[]) => findExportedDeletions(emr, [list.type], ids);
+  return Object.assign(read, { exported: true as const, findDeleted });
+}
+
+/** Those of these records that the export names as deleted. */
+async function findExportedDeletions(
+  { exported }: Emr,
+  types: readonly string[],
+  ids: readonly string[],
+  toId = (_type: string, id: string) => id,
+): Promise<string[]> {
+  const deleted = new Set<string>();
+  for (const type of types) {
+    for (const id of await requireExported(exported).readDeleted(type)) deleted.add(toId(type, id));
+  }
+  return ids.filter((id) => deleted.has(id));
 }
 
 /** Whether the server can list changes of all these types, as far as it has them. */
@@ -122,15 +166,15 @@ export async function anyChanged(
  * that changes while it is read may skip a record.
  */
 async function findDeleted<T extends Resource>(
-  { client }: Emr,
+  emr: Emr,
   { type, params = {} }: Pick<List<T, unknown>, 'type' | 'params'>,
   ids: readonly string[],
 ): Promise<string[]> {
   const missing = new Set(ids);
   const ids_only = { ...params, _elements: 'id', _count: String(ids_per_page) };
-  for await (const { matches } of client.search<T>(type, ids_only))
+  for await (const { matches } of readList<T>(emr, type, ids_only))
     for (const { id = '' } of matches) missing.delete(id);
-  const present = await createResolver(client).load<T>(type, [...missing]);
+  const present = await createResolver(emr.client).load<T>(type, [...missing]);
   return [...missing].filter((id) => !present.has(id));
 }
 
@@ -138,34 +182,29 @@ async function findDeleted<T extends Resource>(
 const ids_per_page = 1000;
 
 /**
- * Reads a complete list. If the list changes during the read, records may repeat or be missed; a missed one would be
- * deleted on our side, so a repeated record fails the read and it is retried.
+ * Reads a list as far as the server lists it. If the list changes during the read, records may repeat or be missed; a
+ * missed one would be deleted on our side, so a repeated record fails the read and it is retried.
  */
 export async function* readAll<T extends Resource, Source>(
   emr: Emr,
-  { type, params = {}, toSources }: List<T, Source>,
-  resolver = createResolver(emr.client),
+  list: List<T, Source>,
+  { resolver = createResolver(emr.client), scope = 'all' }: { resolver?: Resolver; scope?: ReadScope } = {},
 ): AsyncGenerator<ListPage<Source>> {
-  const seen = new Set<string>();
-  for await (const { matches } of emr.client.search<T>(type, params)) {
-    for (const { id } of matches) {
-      if (id === undefined || seen.has(id))
-        throw new EmrFailure('unavailable', 'A list of the EMR changed while it was read.');
-      seen.add(id);
-    }
-    yield await toSources(matches, emr, resolver);
+  const { type, params = {} } = list;
+  for await (const { matches, ...limits } of readList<T>(emr, type, params, scope)) {
+    yield Object.assign(await toListPage({ emr, list, resolver }, matches), limits);
   }
 }
 
 /** The read of a list. */
 type Reading<T extends Resource, Source> = { emr: Emr; list: List<T, Source>; resolver: Resolver };
 
-/** A page of changed records. It names those that left the list, because their absence from a later page says nothing. */
+/** A page of a list. It names the records that left the list, because their absence from a later page says nothing. */
 async function toListPage<T extends Resource, Source>(
-  { list: { toSources, hasLeft = () => false }, emr, resolver }: Reading<T, Source>,
+  { list: { toSources, toLeft = () => undefined }, emr, resolver }: Reading<T, Source>,
   page: T[],
 ): Promise<ListPage<Source>> {
-  const left = page.filter(hasLeft).map(({ id }) => id ?? '');
+  const left = page.map((each) => toLeft(each, emr)).filter((each) => each !== undefined);
   const sources = await toSources(page, emr, resolver);
   return left.length > 0 ? Object.assign(sources, { left }) : sources;
 }
@@ -222,7 +261,10 @@ async function* continueReading<T extends Resource, Source>(
   const { emr, list } = reading;
   for (let advanced = true; advanced; ) {
     const from = progress.through;
-    const changed = from !== undefined && { _lastUpdated: `ge${from}` };
+    // A server that lists the type only by criteria is asked for all changes.
+    const all = emr.client.capabilities.listsAll(list.type) ? undefined : first_day;
+    const since_then = from ?? all;
+    const changed = since_then !== undefined && { _lastUpdated: `ge${since_then}` };
     const params = { ...list.params, ...changed, _sort: '_lastUpdated', _count: String(page_size) };
     let pages = 0;
     for await (const { matches } of searchOrdered(emr, list.type, params, progress)) {
@@ -292,7 +334,7 @@ async function* readUnordered<T extends Resource, Source>(
   const { emr, list, resolver } = reading;
   // Without a search by time of change, everything may have changed.
   if (since === undefined || !canSearch(emr.client, list.type, ['_lastUpdated'])) {
-    yield* readAll(emr, list, resolver);
+    yield* readAll(emr, list, { resolver });
     return;
   }
   const params = { ...list.params, _lastUpdated: `ge${since}` };

@@ -1,10 +1,18 @@
 import type * as fhir from 'fhir/r4.js';
+import type { ExportedRecords } from '../bulkExports.ts';
 import type { FhirClient } from './transport/client.ts';
+import { first_day } from './transport/plans.ts';
 import type { SearchParams } from './transport/search.ts';
 import { list, text } from './values.ts';
 
 /** What every operation needs: the server, and the time zone of the practice. `changes`: shared by the lists of a sync. */
-export type Emr = { client: FhirClient; timezone: string; changes: Changes };
+export type Emr = {
+  client: FhirClient;
+  timezone: string;
+  changes: Changes;
+  /** What the last bulk export has read. Only syncs have it. */
+  exported?: ExportedRecords | undefined;
+};
 
 /** What changed on the server. Several lists are made of the same records, so each type is requested once per sync. */
 export type Changes = {
@@ -140,10 +148,21 @@ export async function findReferencing<T extends fhir.FhirResource>(
   const param = params.find((name) => canSearch(client, type, [name]));
   if (param === undefined) return [];
   const all: T[] = [];
-  for (const chunk of inChunks(references)) {
-    for await (const { matches } of client.search<T>(type, { [param]: chunk.join(',') })) all.push(...matches);
+  const days = requiredDays(client, type);
+  for (const chunk of days ? references.map((each) => [each]) : inChunks(references)) {
+    const criteria = { [param]: chunk.join(','), ...days };
+    for await (const { matches } of client.search<T>(type, criteria)) all.push(...matches);
   }
   return all;
+}
+
+/**
+ * The criterion that servers require which list a type only for one participant and a range of days. Each search names
+ * one participant then. Undefined for other servers.
+ */
+export function requiredDays({ capabilities }: FhirClient, type: string): SearchParams | undefined {
+  const plan = capabilities.listPlan(type);
+  return plan?.by === 'days' && plan.for_each ? { [plan.param]: `ge${first_day}` } : undefined;
 }
 
 export function canSearch({ capabilities }: FhirClient, type: string, params: readonly string[] = []): boolean {
@@ -158,7 +177,7 @@ export async function searchChart<T extends fhir.FhirResource>(
   patient_ehr_id: string,
   readPatients: (record: T) => readonly Reference[],
 ): Promise<T[]> {
-  const params: SearchParams = { patient: `Patient/${patient_ehr_id}` };
+  const params: SearchParams = { patient: `Patient/${patient_ehr_id}`, ...requiredDays(client, type) };
   return keepOwn(patient_ehr_id, await client.searchAll<T>(type, params), readPatients);
 }
 

@@ -5,6 +5,7 @@ import { localTimeAt, todayIn, withOffset } from '../../platform/time/zones.ts';
 /** Code systems that several resources use. */
 export const code_systems = {
   act: 'http://terminology.hl7.org/CodeSystem/v3-ActCode',
+  icd_10_cm: 'http://hl7.org/fhir/sid/icd-10-cm',
   null_flavor: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor',
   /** Primary (`PPRF`) and secondary (`SPRF`) performers. */
   participation: 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
@@ -216,14 +217,16 @@ export function joinNotes(notes: fhir.Annotation[] | undefined): string | null {
   return text(texts.filter((each) => each !== null).join('\n'));
 }
 
-/** The local time at an instant, `2026-03-08T09:30:00`; null if the value is not an instant. */
+/** The local time at an instant, `2026-03-08T09:30:00`; null if the value is not an instant of the years 1 to 9999. */
 export function toLocalTime(moment: unknown, timezone: string): string | null {
   const value = text(moment);
   if (value === null || !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) return null;
   // The standard requires an offset. If a server leaves it out, the time is taken as local.
   if (!/(Z|[+-]\d\d:?\d\d)$/.test(value)) return isDate(value.slice(0, 10)) ? `${value.slice(0, 16)}:00` : null;
   const ms = parseInstant(value);
-  return ms === undefined ? null : localTimeAt(ms, timezone);
+  const local = ms === undefined ? '' : localTimeAt(ms, timezone);
+  // The evening of 9999-12-31 is in the year 10000 elsewhere.
+  return isDate(local.slice(0, 10)) ? local : null;
 }
 
 /** The local time with its offset, which distinguishes the two passes of an hour when clocks go back. */
@@ -245,3 +248,20 @@ export function toDay(moment: unknown, timezone: string): string | null {
 export function searchDays(from: string, to: string): string[] {
   return [`ge${addDays(from, -1)}`, `le${addDays(to, 1)}`];
 }
+
+/** A condition may have codes of several systems. Without a system, the form of the code decides. */
+export function readIcdCode(concept: fhir.CodeableConcept | undefined): string | null {
+  const codings = list(concept?.coding);
+  const named = first(codings, ({ system, code }) => (isIcd(system) ? text(code) : null));
+  const unnamed = first(codings, ({ system, code }) =>
+    system === undefined && /^[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?$/.test(code ?? '') ? text(code) : null,
+  );
+  return named ?? unnamed;
+}
+
+/** ICD-10-CM, ICD-10 and ICD-9-CM, by name or by OID. */
+function isIcd(system: string | undefined): boolean {
+  return /\bicd-?(9|10)/i.test(system ?? '') || icd_oids.includes(system ?? '');
+}
+
+const icd_oids = ['6.90', '6.3', '6.103'].map((oid) => `urn:oid:2.16.840.1.113883.${oid}`);

@@ -203,7 +203,18 @@ export async function requireRecords(
 
 /** Throws unless the chart can be written to: it exists, was not merged into another one, and the patient is alive. */
 async function requirePatient(client: FhirClient, id: string): Promise<void> {
-  if (!canRead(client, 'Patient')) return;
+  const patient = await requireChart(client, id);
+  if (patient && readDeceased(patient)) {
+    throw new EmrFailure('refused', 'According to the EMR, the patient is deceased.', { code: 'record_inactive' });
+  }
+}
+
+/**
+ * Throws unless the chart exists and was not merged into another one. Undefined if the server does not let us read
+ * patients.
+ */
+export async function requireChart(client: FhirClient, id: string): Promise<fhir.Patient | undefined> {
+  if (!canRead(client, 'Patient')) return undefined;
   const patient = await readRecord<fhir.Patient>(client, 'Patient', id);
   if (!patient) throw noSuchRecord('Patient');
   const replaced = list(patient.link).find(({ type }) => type === 'replaced-by');
@@ -213,9 +224,7 @@ async function requirePatient(client: FhirClient, id: string): Promise<void> {
     const where = current ? `the chart with MRN '${readMrn(current, client.mrn_rule)}'` : 'another one';
     throw new EmrFailure('refused', `This chart was merged into ${where}.`, { code: 'patient_not_found' });
   }
-  if (readDeceased(patient)) {
-    throw new EmrFailure('refused', 'According to the EMR, the patient is deceased.', { code: 'record_inactive' });
-  }
+  return patient;
 }
 
 async function isMissing(client: FhirClient, type: fhir.FhirResource['resourceType'], id: string): Promise<boolean> {

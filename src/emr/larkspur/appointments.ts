@@ -3,10 +3,13 @@ import { Compile } from 'typebox/compile';
 import type { AppointmentSource } from '../../model/records/appointments.ts';
 import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
 import type { VisitCodeSource } from '../../model/records/visitTypes.ts';
+import type { AppointmentSearch, LiveAppointment, LiveSchedule, ScheduleSearch } from '../operations/appointments.ts';
+import { collect } from '../operations/operation.ts';
 import type { Operations } from '../operations/operations.ts';
 import { path, requireBody } from './call.ts';
-import { defineList } from './lists.ts';
+import { defineList, readPages } from './lists.ts';
 import { defineWrite, type LarkspurOperation, listing, reading, toWritten } from './operation.ts';
+import { providers } from './providers.ts';
 import type { SendRequest } from './session.ts';
 import {
   blankToNull,
@@ -51,6 +54,7 @@ const Appointment = Type.Object({
   note: textOrNull,
   progressNote: textOrNull,
   createdAt: textOrNull,
+  createdBy: textOrNull,
   insurances: Type.Array(
     Type.Object({
       name: textOrNull,
@@ -107,6 +111,43 @@ async function getAppointment(request: SendRequest, ehr_id: string): Promise<App
   return appointments.toSource(requireBody(reply));
 }
 
+const live_appointments = defineList({
+  ...appointments,
+  toSource: (row): LiveAppointment => ({ ...appointments.toSource(row), created_by: blankToNull(row.createdBy) }),
+});
+
+/** Larkspur searches by one provider at a time. An appointment of two of them is returned once. */
+async function findAppointments(
+  request: SendRequest,
+  { days, patient_ehr_id, provider_ehr_ids }: AppointmentSearch,
+): Promise<LiveAppointment[]> {
+  const search = {
+    ...(days && toDays(days)),
+    ...(patient_ehr_id !== undefined && { patientId: patient_ehr_id }),
+  };
+  const searches = provider_ehr_ids?.map((providerId) => ({ ...search, providerId })) ?? [search];
+  const matches = new Map<string, LiveAppointment>();
+  for (const each of searches) {
+    for (const match of await collect(readPages(request, live_appointments, each))) matches.set(match.ehr_id, match);
+  }
+  return [...matches.values()];
+}
+
+function toDays({ from, to }: { from: string; to: string }) {
+  return { from: usDate(from), to: usDate(to) };
+}
+
+async function getSchedule(request: SendRequest, { days, provider_ehr_ids }: ScheduleSearch): Promise<LiveSchedule> {
+  const listed = await collect(readPages(request, providers));
+  const blocks = await collect(readPages(request, scheduleBlocks, toDays(days)));
+  return {
+    hours: listed
+      .filter(({ ehr_id }) => provider_ehr_ids.includes(ehr_id))
+      .map(({ ehr_id, hours }) => ({ provider_ehr_id: ehr_id, hours })),
+    blocks: blocks.filter(({ provider_ehr_id }) => provider_ehr_ids.includes(provider_ehr_id)),
+  };
+}
+
 const createAppointment = defineWrite<Operations['createAppointment']>(
   'create_appointment',
   (input) => ({
@@ -124,6 +165,27 @@ const createAppointment = defineWrite<Operations['createAppointment']>(
       reason: input.reason,
       note: input.note,
       newPatientFlag: toFlag(input.new_patient),
+      preventDoubleBooking: toFlag(input.prevent_double_booking),
+    },
+  }),
+  toWritten,
+);
+
+const updateAppointment = defineWrite<Operations['updateAppointment']>(
+  'update_appointment',
+  (input) => ({
+    path: path`/api/appointments/${input.appointment_ehr_id}`,
+    body: {
+      ...(input.status !== undefined && { statusCode: input.status }),
+      ...(input.note !== undefined && { note: input.note }),
+      ...(input.provider_ehr_id !== undefined && { providerId: input.provider_ehr_id }),
+      ...(input.location_ehr_id !== undefined && { facilityId: input.location_ehr_id }),
+      ...(input.visit_type !== undefined && { visitTypeCode: input.visit_type }),
+      ...(input.starts_at !== undefined && {
+        startsAt: `${usDate(input.starts_at)} ${input.starts_at.slice(11, 16)}`,
+        utcOffset: input.starts_at.slice(19),
+      }),
+      ...(input.minutes !== undefined && { minutes: input.minutes }),
       preventDoubleBooking: toFlag(input.prevent_double_booking),
     },
   }),
@@ -188,5 +250,8 @@ export const appointment_operations: readonly LarkspurOperation[] = [
   { operation: 'listAppointments', open: listing(appointments) },
   { operation: 'listScheduleBlocks', open: listing(scheduleBlocks) },
   { operation: 'getAppointment', open: reading(getAppointment) },
+  { operation: 'findAppointments', open: reading(findAppointments) },
+  { operation: 'getSchedule', open: reading(getSchedule) },
   { operation: 'createAppointment', open: createAppointment },
+  { operation: 'updateAppointment', open: updateAppointment },
 ];

@@ -32,7 +32,10 @@ export async function call<Body>(
 ): Promise<Reply<Body>> {
   const kind_if_sent = request.writes ? 'unknown_outcome' : 'unavailable';
   const { method, path: request_path, body, schema, returns = 'record' } = request;
-  const response = await sendRequest(endpoint, endpoint.address.replace(/\/$/, '') + request_path, {
+  // Larkspur then performs the write and rolls it back.
+  const only_validates = Boolean(request.writes && endpoint.dry_run);
+  const url = endpoint.address.replace(/\/$/, '') + request_path + (only_validates ? '?validateOnly=true' : '');
+  const response = await sendRequest(endpoint, url, {
     emr: 'Larkspur',
     method,
     headers: {
@@ -44,6 +47,7 @@ export async function call<Body>(
     timeout_ms,
     returns,
     kind_if_sent,
+    only_validates,
   });
   const { status } = response;
   if (status === 429 || status === 503) throw tooBusy('Larkspur', response);
@@ -86,12 +90,16 @@ const errorBody = Compile(ErrorBody);
 
 function toRejection(status: number, errorBody: ErrorBody): Rejection {
   const { errorCode, errorText } = errorBody;
-  const fallback = `Larkspur did not accept the request (${status}).`;
-  // Only these texts are about the record. The others are about our request and mean nothing to the reader.
-  const about_record = status === 404 || status === 422 || errorCode === 'CONFLICT';
-  const message = ownMessage(errorBody) ?? ((about_record && printable(errorText)) || fallback);
+  // Only these texts are about the record. Others are in Larkspur's terms, and are shown as such.
+  const about_record = status === 404 || status === 422 || ['CONFLICT', 'ALREADY_EXISTS'].includes(errorCode);
+  const message = ownMessage(errorBody) ?? ((about_record && printable(errorText)) || refusal(status, errorText));
   const options = { code: toFailureCode(errorBody), ...toDetails(errorBody) };
   return { code: errorCode, failure: new EmrFailure(status === 404 ? 'not_found' : 'refused', message, options) };
+}
+
+function refusal(status: number, text: string): string {
+  const reason = printable(text).replace(/[.\s]+$/, '');
+  return `Larkspur did not accept the request (${status})${reason && `: ${reason}`}.`;
 }
 
 /** In the interface's terms, for texts that would name Larkspur's fields. */

@@ -61,11 +61,13 @@ export const insurance_properties: Properties = {
     payerId: 'insurance_payer_id',
     priority: 'priority',
     planBegins: 'plan_begin_date',
+    planEnds: 'plan_end_date',
     copayment: 'copayment',
     relationshipCode: 'relationship_to_subscriber',
     guarantorId: 'guarantor_id',
     guarantorIsPatient: 'is_guarantor_patient',
   },
+  'swapped insurance': { priority: 'swapped_insurance.priority' },
   guarantor: {
     relationshipCode: 'guarantor_relationship',
     ...Object.fromEntries(
@@ -136,7 +138,14 @@ export function hasListCodes({ changes }: Receipt): boolean {
 
 const codes = Type.Array(Type.Object({ code: text, name: text }));
 const code_lists = Compile(
-  Type.Object({ languages: codes, races: codes, ethnicities: codes, requiredPatientFields: Type.Array(text) }),
+  Type.Object({
+    languages: codes,
+    races: codes,
+    ethnicities: codes,
+    paymentMethods: codes,
+    phoneCallTypes: codes,
+    requiredPatientFields: Type.Array(text),
+  }),
 );
 
 export async function getCodeLists(request: SendRequest): Promise<CodeLists> {
@@ -146,6 +155,8 @@ export async function getCodeLists(request: SendRequest): Promise<CodeLists> {
     languages: toCodes(lists.languages),
     races: toCodes(lists.races),
     ethnicities: toCodes(lists.ethnicities),
+    payment_methods: toCodes(lists.paymentMethods),
+    phone_call_types: lists.phoneCallTypes.map(({ code, name }) => ({ id: code, name })),
     required_patient_fields: lists.requiredPatientFields.map(toFieldName),
   };
 }

@@ -1,9 +1,12 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { LiveAlerts } from '../../model/liveChart.ts';
+import type { EmrDocument } from '../operations/documents.ts';
+import { collect } from '../operations/operation.ts';
 import type { Operations } from '../operations/operations.ts';
 import type { EmrMedication } from '../operations/telephoneEncounters.ts';
 import { path, requireBody } from './call.ts';
+import { defineList, readPages } from './lists.ts';
 import { defineWrite, type LarkspurOperation, reading, toWritten } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { blankToNull, flag, id, isoDate, text, textOrNull, toFlag } from './values.ts';
@@ -98,9 +101,38 @@ const uploadDocument = defineWrite<Operations['uploadDocument']>(
   toWritten,
 );
 
+const documents = defineList({
+  path: '/api/documents',
+  row: Compile(
+    Type.Object({
+      documentId: id,
+      patientId: id,
+      folderPath: textOrNull,
+      fileName: textOrNull,
+      contentType: textOrNull,
+      createdAt: Type.String({ format: 'date-time' }),
+      externalRef: textOrNull,
+    }),
+  ),
+  toSource: (row): EmrDocument => ({
+    ehr_id: row.documentId,
+    patient_ehr_id: row.patientId,
+    folder: blankToNull(row.folderPath),
+    file_name: blankToNull(row.fileName),
+    content_type: blankToNull(row.contentType),
+    added_at: row.createdAt,
+    markers: row.externalRef ? [row.externalRef] : [],
+  }),
+});
+
+async function listAddedDocuments(request: SendRequest, since: string): Promise<EmrDocument[]> {
+  return collect(readPages(request, documents, { addedSince: since }));
+}
+
 export const chart_operations: readonly LarkspurOperation[] = [
   { operation: 'listMedications', open: reading(listMedications) },
   { operation: 'getBalances', open: reading(getBalances) },
   { operation: 'getAlerts', open: reading(getAlerts) },
   { operation: 'uploadDocument', open: uploadDocument },
+  { operation: 'listAddedDocuments', open: reading(listAddedDocuments) },
 ];

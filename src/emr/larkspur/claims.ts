@@ -1,8 +1,11 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ClaimSource } from '../../model/records/claims.ts';
+import type { Operations } from '../operations/operations.ts';
+import { path, requireBody } from './call.ts';
 import { defineList } from './lists.ts';
-import { type LarkspurOperation, listing } from './operation.ts';
+import { defineWrite, type LarkspurOperation, listing, reading, toWritten } from './operation.ts';
+import type { SendRequest } from './session.ts';
 import {
   blankToNull,
   dollars,
@@ -284,4 +287,20 @@ function toSubmissionHistory({ createdBy, entries, autoClaimData }: Row['submiss
   };
 }
 
-export const claim_operations: readonly LarkspurOperation[] = [{ operation: 'listClaims', open: listing(claims) }];
+async function getClaim(request: SendRequest, ehr_id: string): Promise<ClaimSource | undefined> {
+  const reply = await request({ method: 'GET', path: path`/api/claims/${ehr_id}`, schema: claims.row });
+  if ('code' in reply && reply.code === 'NOT_FOUND') return undefined;
+  return claims.toSource(requireBody(reply));
+}
+
+const createClaim = defineWrite<Operations['createClaim']>(
+  'create_claim',
+  (input) => ({ path: path`/api/appointments/${input.appointment_ehr_id}/claim`, body: {} }),
+  toWritten,
+);
+
+export const claim_operations: readonly LarkspurOperation[] = [
+  { operation: 'listClaims', open: listing(claims) },
+  { operation: 'getClaim', open: reading(getClaim) },
+  { operation: 'createClaim', open: createClaim },
+];

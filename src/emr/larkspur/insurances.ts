@@ -1,6 +1,7 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { LiveInsurance } from '../../model/liveChart.ts';
+import type { PatientInsuranceSource } from '../../model/records/patientInsurances.ts';
 import type { SubscriberRelationship } from '../../model/requests/insurance.ts';
 import type { InsuranceFields, Subscriber } from '../operations/insurance.ts';
 import { collect } from '../operations/operation.ts';
@@ -8,50 +9,79 @@ import type { Operations } from '../operations/operations.ts';
 import { path } from './call.ts';
 import { insurance_properties, toChanges } from './changes.ts';
 import { defineList, readPages } from './lists.ts';
-import { defineWrite, type LarkspurOperation, type Receipt, reading } from './operation.ts';
+import { defineWrite, type LarkspurOperation, listing, type Receipt, reading } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { blankToNull, defined, flag, id, isoDate, nullToBlank, sexCode, text, textOrNull, usDate } from './values.ts';
 
 async function listPatientInsurances(request: SendRequest, patient_ehr_id: string): Promise<LiveInsurance[]> {
-  const rows = await collect(
-    readPages(request, { ...insurances, path: path`/api/patients/${patient_ehr_id}/insurances` }),
-  );
+  const rows = await readPolicies(request, patient_ehr_id);
   return rows
-    .filter((row) => row.active)
-    .map(({ ehr_id, active: _active, ...fields }) => ({ emr_insurance_id: ehr_id, ...fields }));
+    .filter((row) => row.in_force)
+    .map(({ source }) => {
+      const {
+        ehr_id,
+        patient_ehr_id: _patient,
+        patient_mrn: _mrn,
+        plan_end_date: _end,
+        active: _active,
+        ...fields
+      } = source;
+      return { emr_insurance_id: ehr_id, ...fields };
+    });
 }
 
-const insurances = defineList({
-  path: '',
-  row: Compile(
-    Type.Object({
-      insuranceId: id,
-      priority: Type.Integer(),
-      companyId: textOrNull,
-      companyName: text,
-      subscriberNumber: textOrNull,
-      groupNumber: textOrNull,
-      planBegins: textOrNull,
-      copayment: textOrNull,
-      relationshipCode: textOrNull,
-      guarantorId: textOrNull,
-      guarantorIsPatient: flag,
-      activeFlag: flag,
-    }),
-  ),
-  toSource: (row) => ({
+async function listPatientPolicies(request: SendRequest, patient_ehr_id: string): Promise<PatientInsuranceSource[]> {
+  return (await readPolicies(request, patient_ehr_id)).map(({ source }) => source);
+}
+
+function readPolicies(request: SendRequest, patient_ehr_id: string) {
+  const toSource = (row: PolicyRow) => {
+    const source = policies.toSource(row);
+    return { ehr_id: source.ehr_id, source, in_force: row.inForceFlag === 'Y' };
+  };
+  const path_of_patient = path`/api/patients/${patient_ehr_id}/insurances`;
+  return collect(readPages(request, { row: policies.row, path: path_of_patient, toSource }));
+}
+
+const Policy = Type.Object({
+  insuranceId: id,
+  patientId: id,
+  mrn: id,
+  priority: Type.Integer(),
+  companyId: textOrNull,
+  companyName: text,
+  subscriberNumber: textOrNull,
+  groupNumber: textOrNull,
+  planBegins: textOrNull,
+  planEnds: textOrNull,
+  copayment: textOrNull,
+  relationshipCode: textOrNull,
+  guarantorId: textOrNull,
+  guarantorIsPatient: flag,
+  activeFlag: flag,
+  inForceFlag: flag,
+});
+type PolicyRow = Static<typeof Policy>;
+
+const policies = defineList({
+  path: '/api/patient-insurances',
+  row: Compile(Policy),
+  toSource: (row): PatientInsuranceSource => ({
     ehr_id: row.insuranceId,
-    active: row.activeFlag === 'Y',
+    patient_ehr_id: row.patientId,
+    patient_mrn: row.mrn,
     priority: row.priority,
     insurance_ehr_id: blankToNull(row.companyId),
     insurance_name: row.companyName,
     insurance_subscriber_number: blankToNull(row.subscriberNumber),
     group_id: blankToNull(row.groupNumber),
     plan_begin_date: isoDate(row.planBegins),
+    plan_end_date: isoDate(row.planEnds),
     copayment: blankToNull(row.copayment),
     relationship_to_subscriber: blankToNull(row.relationshipCode),
     guarantor_id: blankToNull(row.guarantorId),
     is_guarantor_patient: row.guarantorIsPatient === 'Y',
+    active: row.activeFlag === 'Y',
   }),
 });
 
@@ -77,7 +107,9 @@ const updatePatientInsurance = defineWrite<Operations['updatePatientInsurance']>
       ...defined({
         companyId: input.company_ehr_id,
         subscriberNumber: input.member_id,
-        priority: input.priority,
+        priority: input.sequence ?? input.priority,
+        swapPriority: input.sequence && 'Y',
+        planEnds: input.plan_end_date && usDate(input.plan_end_date),
         guarantorId: input.guarantor_ehr_id,
       }),
       ...toFields(input),
@@ -137,7 +169,9 @@ const guarantor_codes: Record<SubscriberRelationship, string> = {
 };
 
 export const insurance_operations: readonly LarkspurOperation[] = [
+  { operation: 'listPolicies', open: listing(policies) },
   { operation: 'listPatientInsurances', open: reading(listPatientInsurances) },
+  { operation: 'listPatientPolicies', open: reading(listPatientPolicies) },
   { operation: 'addPatientInsurance', open: addPatientInsurance },
   { operation: 'updatePatientInsurance', open: updatePatientInsurance },
 ];

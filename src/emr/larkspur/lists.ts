@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { EmrFailure } from '../emrFailure.ts';
+import type { LeftRecord, ListPage } from '../operations/operation.ts';
 import { requireBody, type Shape } from './call.ts';
 import type { SendRequest } from './session.ts';
 import { unreadable_response } from './values.ts';
@@ -10,6 +11,8 @@ export type List<Row, Source extends { ehr_id: string }> = {
   path: string;
   row: Shape<Row>;
   toSource: (row: Row) => Source;
+  /** A row that is not part of the list: a merged chart. */
+  toLeft?: (row: Row) => LeftRecord | undefined;
 };
 
 /** Infers the types of a list from its row schema. */
@@ -24,9 +27,9 @@ export function defineList<Row, Source extends { ehr_id: string }>(declaration: 
  */
 export async function* readPages<Row, Source extends { ehr_id: string }>(
   request: SendRequest,
-  { path, row, toSource }: List<Row, Source>,
+  { path, row, toSource, toLeft = () => undefined }: List<Row, Source>,
   search: Record<string, string> = {},
-): AsyncGenerator<Source[]> {
+): AsyncGenerator<ListPage<Source>> {
   const seen = new Set<string>();
   let expected: number | undefined;
   for (let page = 1; expected === undefined || seen.size < expected; page++) {
@@ -44,7 +47,10 @@ export async function* readPages<Row, Source extends { ehr_id: string }>(
     if (removed || rows.length !== rows_due || seen.size !== seen_due) {
       throw new EmrFailure('unavailable', 'Larkspur returned an incomplete list.');
     }
-    yield sources;
+    const left = rows.map(toLeft).filter((each) => each !== undefined);
+    const left_ids = new Set(left.map(({ ehr_id }) => ehr_id));
+    const current = sources.filter(({ ehr_id }) => !left_ids.has(ehr_id));
+    yield left.length > 0 ? Object.assign(current, { left }) : current;
   }
 }
 

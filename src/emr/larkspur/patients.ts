@@ -4,6 +4,7 @@ import type { PatientSource } from '../../model/records/patients.ts';
 import { EmrFailure } from '../emrFailure.ts';
 import { collect } from '../operations/operation.ts';
 import { findsNobody, hasSearchedName, type PatientSearch } from '../operations/patients.ts';
+import { path, requireBody } from './call.ts';
 import { defineList, readPages } from './lists.ts';
 import { type LarkspurOperation, listing, reading } from './operation.ts';
 import type { SendRequest } from './session.ts';
@@ -36,8 +37,11 @@ const patients = defineList({
       address: addressTwoLines,
       primaryInsuranceName: textOrNull,
       primarySubscriberNumber: textOrNull,
+      mergedInto: textOrNull,
     }),
   ),
+  toLeft: ({ patientId, mrn, mergedInto }) =>
+    mergedInto ? { ehr_id: patientId, mrn: blankToNull(mrn), merged_into: mergedInto } : undefined,
   toSource: (row): PatientSource => ({
     ehr_id: row.patientId,
     mrn: row.mrn,
@@ -61,13 +65,29 @@ const patients = defineList({
 
 async function findPatient(request: SendRequest, mrn: string): Promise<PatientSource | undefined> {
   if (mrn.length > mrn_max) return undefined;
-  const matches = await collect(readPages(request, patients, { mrn }));
+  const matches: PatientSource[] = [];
+  const merged_into = new Set<string>();
+  for await (const page of readPages(request, patients, { mrn })) {
+    matches.push(...page);
+    for (const left of page.left ?? []) merged_into.add(left.merged_into ?? '');
+  }
+  const [surviving] = merged_into;
+  if (matches.length === 0 && surviving && merged_into.size === 1) return readPatient(request, surviving);
   // Writes go to the chart returned here, so a wrong match must fail.
   if (matches.some((patient) => patient.mrn !== mrn)) throw new EmrFailure('unavailable', unreadable_response);
   if (matches.length > 1) {
     throw new EmrFailure('refused', 'Larkspur has several patients with this MRN.', { code: 'patient_ambiguous' });
   }
   return matches[0];
+}
+
+/** The chart that a merged one points to, which is never a merged one itself. */
+async function readPatient(request: SendRequest, patient_id: string): Promise<PatientSource> {
+  const chart = requireBody(
+    await request({ method: 'GET', path: path`/api/patients/${patient_id}`, schema: patients.row }),
+  );
+  if (chart.patientId !== patient_id || chart.mergedInto) throw new EmrFailure('unavailable', unreadable_response);
+  return patients.toSource(chart);
 }
 
 /** Larkspur's own limit. */

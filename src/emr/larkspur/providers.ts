@@ -4,8 +4,9 @@ import type { ProviderSource } from '../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../model/records/staff.ts';
 import { collect } from '../operations/operation.ts';
+import type { Operations } from '../operations/operations.ts';
 import { defineList, readPages } from './lists.ts';
-import { type LarkspurOperation, listing, reading } from './operation.ts';
+import { defineWrite, type LarkspurOperation, listing, reading, toWritten } from './operation.ts';
 import type { SendRequest } from './session.ts';
 import { addressOneLine, blankToNull, flag, id, isoDate, text, textOrNull, toStatus } from './values.ts';
 
@@ -30,7 +31,7 @@ const Shift = Type.Object({
 type Shift = Static<typeof Shift>;
 type ShiftSource = ProviderSource['hours'][number]['shifts'][number];
 
-const providers = defineList({
+export const providers = defineList({
   path: '/api/providers',
   row: Compile(
     Type.Object({
@@ -159,9 +160,32 @@ const referringProviders = defineList({
   }),
 });
 
+const createReferringProvider = defineWrite<Operations['createReferringProvider']>(
+  'create_referring_provider',
+  (input) => ({
+    path: '/api/referring-providers',
+    body: {
+      firstName: input.first_name,
+      lastName: input.last_name,
+      npi: input.npi,
+      phone: input.phone,
+      fax: input.fax,
+      email: input.email,
+      address: {
+        line1: input.address_street ?? '',
+        city: input.address_city ?? '',
+        state: input.address_state ?? '',
+        zip: input.address_zip ?? '',
+      },
+    },
+  }),
+  toWritten,
+);
+
 export const provider_operations: readonly LarkspurOperation[] = [
   { operation: 'listProviders', open: listing(providers) },
   { operation: 'listStaff', open: listing(staff) },
   { operation: 'listReferringProviders', open: listing(referringProviders) },
   { operation: 'findReferringProviders', open: reading(findReferringProviders) },
+  { operation: 'createReferringProvider', open: createReferringProvider },
 ];

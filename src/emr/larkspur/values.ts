@@ -1,11 +1,12 @@
 import { Type } from 'typebox';
-import { isDate } from '../../platform/time/days.ts';
+import { formatInstant, isDate } from '../../platform/time/days.ts';
 import { EmrFailure } from '../emrFailure.ts';
 
 /** Larkspur's value formats and their conversion. */
 export const id = Type.String({ minLength: 1 });
 export const text = Type.String();
 export const textOrNull = Type.Union([Type.String(), Type.Null()]);
+export const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
 export const flag = Type.Enum(['Y', 'N']);
 /** Dollars as text. All sums are computed by Larkspur. */
 export const money = Type.String({ pattern: '^-?[0-9]+([.][0-9]+)?$' });
@@ -58,8 +59,7 @@ export function isoLocalTime(local: string): string {
 
 /** An instant in ISO 8601, or null if it is invalid. */
 export function isoInstant(moment: string | null): string | null {
-  const parsed = new Date(moment ?? '');
-  return Number.isNaN(parsed.getTime()) ? null : parsed.toISOString();
+  return formatInstant(Date.parse(moment ?? ''));
 }
 
 export function dollars(amount: string | null): number | null {

@@ -1,5 +1,15 @@
+import { type Static, Type } from 'typebox';
+import { nullable } from '../../model/fields.ts';
 import { AppointmentSource } from '../../model/records/appointments.ts';
-import { AppointmentRequest } from '../../model/requests/appointments.ts';
+import { ProviderSource } from '../../model/records/providers.ts';
+import { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
+import { AppointmentRequest, ScheduledAppointmentChanges } from '../../model/requests/appointments.ts';
+import {
+  AppointmentFetchRequest,
+  AvailabilityFetchRequest,
+  availability_options,
+} from '../../model/requests/liveSchedule.ts';
+import { addDays } from '../../platform/time/days.ts';
 import { withOffset } from '../../platform/time/zones.ts';
 import { EmrFailure } from '../emrFailure.ts';
 import {
@@ -17,7 +27,51 @@ import {
 
 export type AppointmentOperations = {
   getAppointment: (ehr_id: string) => Promise<AppointmentSource | undefined>;
+  findAppointments: (search: AppointmentSearch) => Promise<LiveAppointment[]>;
+  /** The providers' working hours and blocked time. Providers that the EMR does not have are left out. */
+  getSchedule: (search: ScheduleSearch) => Promise<LiveSchedule>;
   createAppointment: EmrWrite<NewAppointment, Written>;
+  updateAppointment: EmrWrite<AppointmentUpdate, Written>;
+};
+
+/** First and last day, inclusive, in the time zone of the EMR instance. */
+export type ScheduleDays = { from: string; to: string };
+
+/** Search criteria. All given criteria must match; at least one is given. */
+export type AppointmentSearch = {
+  days?: ScheduleDays | undefined;
+  patient_ehr_id?: string | undefined;
+  /** Any of them, as the first or the second provider. */
+  provider_ehr_ids?: readonly string[] | undefined;
+};
+
+export type ScheduleSearch = { days: ScheduleDays; provider_ehr_ids: readonly string[] };
+
+export const LiveAppointment = Type.Object({
+  ...AppointmentSource.properties,
+  created_by: nullable(Type.String({ description: 'Who booked the appointment in the EMR' })),
+});
+export type LiveAppointment = Static<typeof LiveAppointment>;
+
+export const LiveSchedule = Type.Object({
+  hours: Type.Array(Type.Object({ provider_ehr_id: Type.String(), hours: ProviderSource.properties.hours })),
+  blocks: Type.Array(ScheduleBlockSource),
+});
+export type LiveSchedule = Static<typeof LiveSchedule>;
+
+/** Changes to an appointment. What is absent stays. */
+export type AppointmentUpdate = {
+  appointment_ehr_id: string;
+  /** A code of `listVisitStatuses`. */
+  status?: string;
+  note?: string | null;
+  provider_ehr_id?: string;
+  location_ehr_id?: string;
+  visit_type?: string;
+  /** As for a new appointment. */
+  starts_at?: string;
+  minutes?: number;
+  prevent_double_booking: boolean;
 };
 
 export type NewAppointment = {
@@ -47,8 +101,31 @@ export const appointment_operations = {
     },
     missing: [missing_id],
   },
+  findAppointments: {
+    consent: 'appointments',
+    result: Type.Array(LiveAppointment),
+    fields: requestFields(AppointmentFetchRequest, {}, ['search_by', 'start_date', 'end_date', 'mrn', 'provider_ids']),
+    sample: async (env) => {
+      const [first] = await env.rows('listAppointments');
+      const day = (first ?? skip('the EMR has no appointments')).starts.slice(0, 10);
+      return [{ days: { from: day, to: day } }];
+    },
+    missing: [{ patient_ehr_id: missing_id }],
+  },
+  getSchedule: {
+    consent: 'schedules',
+    result: LiveSchedule,
+    fields: requestFields(AvailabilityFetchRequest, {}, ['start_date', 'end_date', ...availability_options]),
+    sample: async (env) => {
+      const today = new Date().toISOString().slice(0, 10);
+      const days = { from: today, to: addDays(today, 4) };
+      return [{ days, provider_ehr_ids: [(await activeRecord(env, 'listProviders')).ehr_id] }];
+    },
+    missing: [{ days: { from: '2031-03-03', to: '2031-03-03' }, provider_ehr_ids: [missing_id] }],
+  },
   createAppointment: {
     consent: 'appointments',
+    effect: { action: 'create', resource: 'appointment' },
     fields: requestFields(
       AppointmentRequest,
       {
@@ -75,6 +152,32 @@ export const appointment_operations = {
         const same = all.filter((one) => isAt(one.starts) && one.patient_ehr_id === patient_ehr_id);
         return new Set(same.map((one) => one.ehr_id)).size;
       },
+    },
+  },
+  updateAppointment: {
+    consent: 'appointments',
+    effect: { action: 'update', resource: 'appointment' },
+    fields: requestFields(
+      ScheduledAppointmentChanges,
+      {
+        note: { adds: { note: 'Certification note, changed' } },
+        duration: { adds: { minutes: 25 } },
+        prevent_double_booking: {
+          adds: { prevent_double_booking: true },
+          effect_checked_by: 'createAppointment.conflict',
+        },
+      },
+      ['status', 'datetime', 'date', 'time', 'provider', 'location', 'type'],
+    ),
+    sample: {
+      input: async (env) => ({
+        appointment_ehr_id: await env.written('createAppointment'),
+        note: `Certification ${env.uniqueTag()}`,
+        prevent_double_booking: false,
+      }),
+      shown_by: 'getAppointment',
+      count: async (emr, { input: { appointment_ehr_id, note } }) =>
+        (await emr.getAppointment?.(appointment_ehr_id))?.note === note ? 1 : 0,
     },
   },
 } satisfies Declarations<AppointmentOperations>;

@@ -36,6 +36,7 @@ export const guarantor_operations = {
   listGuarantors: chartRead('patients', Type.Array(LiveGuarantor)),
   addGuarantor: {
     consent: 'patients',
+    effect: { action: 'create', resource: 'guarantor' },
     sample: {
       input: async (env) => ({
         patient_ehr_id: (await env.testPatient()).ehr_id,
@@ -53,6 +54,7 @@ export const guarantor_operations = {
   },
   setResponsibleParty: {
     consent: 'patients',
+    effect: { action: 'update', resource: 'responsible_party' },
     sample: {
       input: async (env) => ({
         patient_ehr_id: (await env.testPatient()).ehr_id,

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { isSameName } from '../../model/fold.ts';
 import { LiveInsurance } from '../../model/liveChart.ts';
+import { PatientInsuranceSource } from '../../model/records/patientInsurances.ts';
 import { InsuranceChanges, InsuranceRequest, type SubscriberRelationship } from '../../model/requests/insurance.ts';
 import {
   chartRead,
@@ -14,7 +15,10 @@ import {
 } from './operation.ts';
 
 export type InsuranceOperations = {
+  /** Those in force. */
   listPatientInsurances: (patient_ehr_id: string) => Promise<LiveInsurance[]>;
+  /** All of them, as `listPolicies` returns them. */
+  listPatientPolicies: (patient_ehr_id: string) => Promise<PatientInsuranceSource[]>;
   addPatientInsurance: EmrWrite<NewInsurance, Saved>;
   updatePatientInsurance: EmrWrite<InsuranceUpdate, Saved>;
   requestEligibility: EmrWrite<{ patient_ehr_id: string }, Written>;
@@ -56,6 +60,10 @@ export type NewInsurance = InsuranceFields & {
 };
 export type InsuranceUpdate = InsuranceFields & {
   insurance_ehr_id: string;
+  /** The new priority, swapped with that of the insurances in force that have it, in the same write. */
+  sequence?: 1 | 2 | 3 | undefined;
+  /** The last day of the coverage. */
+  plan_end_date?: string | null | undefined;
   company_ehr_id?: string | undefined;
   member_id?: string | undefined;
   priority?: 1 | 2 | 3 | undefined;
@@ -77,8 +85,10 @@ const company_fields = ['insurance_provider_id', 'insurance_name', 'insurance_pa
 
 export const insurance_operations = {
   listPatientInsurances: chartRead('insurance', Type.Array(LiveInsurance)),
+  listPatientPolicies: chartRead('insurance', Type.Array(PatientInsuranceSource)),
   addPatientInsurance: {
     consent: 'insurance',
+    effect: { action: 'create', resource: 'insurance' },
     fields: requestFields(InsuranceRequest, { ...field_samples, priority: { adds: { priority: 3 } } }, company_fields),
     sample: {
       input: async (env) => {
@@ -99,9 +109,15 @@ export const insurance_operations = {
   },
   updatePatientInsurance: {
     consent: 'insurance',
+    effect: { action: 'update', resource: 'insurance' },
     fields: requestFields(
       InsuranceChanges,
-      { ...field_samples, member_id: { adds: { member_id: 'CERT-4712' } } },
+      {
+        ...field_samples,
+        member_id: { adds: { member_id: 'CERT-4712' } },
+        insurance_sequence: { adds: { sequence: 1 } },
+        plan_end_date: { adds: { plan_end_date: '2099-12-30' } },
+      },
       company_fields,
     ),
     sample: {
@@ -118,6 +134,7 @@ export const insurance_operations = {
   },
   requestEligibility: {
     consent: 'insurance',
+    effect: { action: 'create', resource: 'eligibility_check' },
     sample: { input: async (env) => ({ patient_ehr_id: (await env.testPatient()).ehr_id }) },
   },
 } satisfies Declarations<InsuranceOperations>;

@@ -14,6 +14,8 @@ export type EmrWrite<Input, Output> = {
    */
   announces?: true;
   find?: (marker: string, input: Input) => Promise<Output | undefined>;
+  /** `find` compares the stored values with the input instead: an update whose values are stored counts as written. */
+  compares?: true;
 };
 export type InputOf<Write> = Write extends EmrWrite<infer Input, infer _Output> ? Input : never;
 export type OutputOf<Write> = Write extends EmrWrite<never, infer Output> ? Output : never;
@@ -37,12 +39,32 @@ export type Saved = { ehr_id: string; changes: SavedField[] };
 /**
  * A page of a list. `through`: everything up to this point has been returned, and a later attempt may resume here
  * (`from`). null: an earlier `through` is no longer valid. `whole`: the pages contain the complete list, although only
- * changes were requested, because this EMR does not tell which of its records changed. `left`: the EMR ids of records
- * that still exist but are no longer part of the list, such as merged charts. They are deleted on our side.
+ * changes were requested, because this EMR does not tell which of its records changed. `left`: records that still exist
+ * but are no longer part of the list. They are deleted on our side. `window`: the list was read within these days only,
+ * and completely there. `partial`: records may be missing although they exist, so none is deleted.
  */
-export type ListPage<Source> = Source[] & { through?: string | null; whole?: true; left?: readonly string[] };
+export type ListPage<Source> = Source[] & {
+  through?: string | null;
+  whole?: true;
+  left?: readonly LeftRecord[];
+  window?: ListWindow;
+  partial?: true;
+};
 
-/** Reads a list to its end or fails. Records missing from a complete list are deleted on our side. */
+/** The first and the last day of a read, both included, and whose records were read (EMR ids) if not everybody's. */
+export type ListWindow = {
+  from: string;
+  to: string;
+  owners?: { column: 'facility_ehr_id' | 'provider_ehr_id'; ehr_ids: readonly string[] };
+};
+
+/** A chart that was merged into another one. `merged_into`: the EMR id of that one, null if the EMR does not tell. */
+export type LeftRecord = { ehr_id: string; mrn: string | null; merged_into: string | null };
+
+/**
+ * Reads a list to its end or fails. Records missing from a complete list are deleted on our side. Only for lists that the
+ * EMR can be asked for at any time; a connector without one declares no list.
+ */
 export type Listing<Source> = {
   (options?: { since?: string | undefined; from?: string | undefined }): AsyncIterable<ListPage<Source>>;
   /**
@@ -50,6 +72,15 @@ export type Listing<Source> = {
    * stopped. Otherwise both parameters are ignored.
    */
   incremental?: true;
+  /**
+   * It is read by days. With `since`, only the days around today are read, and completely; without, all that the EMR lists.
+   */
+  windowed?: true;
+  /**
+   * It is read from the files of a bulk export (bulkExports.ts), which contain all records or those that changed. Both
+   * parameters but `from` are ignored, and `findDeleted` returns what the export names.
+   */
+  exported?: true;
   /**
    * Which of these records (EMR ids) no longer exist, without reading them all. A list without it is read in full more
    * often instead.
@@ -82,9 +113,14 @@ type Declaration<Operation, Group> =
       ? ReadDeclaration<Key, Group>
       : never;
 
+/** Whether a write adds a record or changes one, and the kind of record. */
+export type WriteEffect = { action: 'create' | 'update'; resource: string };
+
 /** How a write is checked. */
 export type WriteDeclaration<Input, Group> = {
   consent: WriteSubject;
+  /** What it does, as a dry run tells it. */
+  effect: WriteEffect;
   /** The fields of a request that the write stores. Absent: its input does not come from fields. */
   fields?: RequestFields<Input>;
   sample: {

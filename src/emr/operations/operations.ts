@@ -1,12 +1,16 @@
 import type { Static, TObject } from 'typebox';
 import { record_kinds } from '../../model/records/kinds.ts';
 import { type AppointmentOperations, appointment_operations } from './appointments.ts';
+import { type BillingOperations, billing_operations } from './billing.ts';
 import { type DocumentOperations, document_operations } from './documents.ts';
 import { type GuarantorOperations, guarantor_operations } from './guarantors.ts';
 import { type InsuranceOperations, insurance_operations } from './insurance.ts';
+import { type NoteOperations, note_operations } from './notes.ts';
 import type { ListName, ListOperations, WriteIn } from './operation.ts';
 import { type PatientOperations, patient_operations } from './patients.ts';
 import { type PracticeOperations, practice_operations } from './practice.ts';
+import { type ReferralOperations, referral_operations } from './referrals.ts';
+import { type TaskOperations, task_operations } from './tasks.ts';
 import { type TelephoneEncounterOperations, telephone_encounter_operations } from './telephoneEncounters.ts';
 
 /** Every operation an EMR may support. A connector implements a subset. */
@@ -15,8 +19,12 @@ export type Operations = ListOperations &
   InsuranceOperations &
   AppointmentOperations &
   DocumentOperations &
+  BillingOperations &
   TelephoneEncounterOperations &
+  TaskOperations &
+  NoteOperations &
   PracticeOperations &
+  ReferralOperations &
   GuarantorOperations;
 export type OperationName = keyof Operations;
 export type WriteName = WriteIn<Operations>;
@@ -27,8 +35,12 @@ export const operations = {
   ...insurance_operations,
   ...appointment_operations,
   ...document_operations,
+  ...billing_operations,
   ...telephone_encounter_operations,
+  ...task_operations,
+  ...note_operations,
   ...practice_operations,
+  ...referral_operations,
   ...guarantor_operations,
 };
 
@@ -64,6 +76,8 @@ export type Implementation<Session, Requirement> = {
      * must be written. The operation rejects them too, by name.
      */
     unsupported_fields?: readonly FieldsOf<Name>[];
+    /** The fields that are optional in the interface but required by the EMR. A request without one is rejected. */
+    required_fields?: readonly FieldsOf<Name>[];
     /** The fields that only some servers can store, with what a server must have for them. */
     field_requires?: { readonly [Field in FieldsOf<Name>]?: readonly Requirement[] };
     open: (session: Session) => Operations[Name];
@@ -91,6 +105,12 @@ export function listUnsupportedFields<Session, Requirement>(
   return Object.fromEntries(
     implementations.map(({ operation, unsupported_fields = [] }) => [operation, unsupported_fields]),
   );
+}
+
+export function listRequiredFields<Session, Requirement>(
+  implementations: readonly Implementation<Session, Requirement>[],
+): { readonly [Name in FieldOperation]?: readonly FieldsOf<Name>[] } {
+  return Object.fromEntries(implementations.map(({ operation, required_fields = [] }) => [operation, required_fields]));
 }
 
 export function createOperations<Session, Requirement>(

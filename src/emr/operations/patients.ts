@@ -17,6 +17,7 @@ import {
   type Saved,
   sample_doctor,
   sample_id,
+  skip,
   type Written,
 } from './operation.ts';
 
@@ -119,13 +120,22 @@ export const patient_operations = {
     consent: 'patients',
     result: Type.Array(PatientSource),
     fields: requestFields(PatientFetchRequest, {}, ['dob', 'first_name', 'last_name', 'phone', 'mrn', 'include']),
-    sample: async (env) => [{ mrn: (await env.anyPatient()).mrn }],
+    sample: async (env) => {
+      // A server that cannot search by identifier finds patients by name and date of birth.
+      if ((await env.open()).emr.findPatient) return [{ mrn: (await env.anyPatient()).mrn }];
+      const { ehr_id } = await env.anyPatient();
+      const patient = (await env.rows('listPatients')).find((each) => each.ehr_id === ehr_id);
+      if (!patient) return skip('no patient is listed');
+      const { first_name, last_name, dob } = patient;
+      return [{ first_name, last_name, dob: dob ?? undefined }];
+    },
     missing: [{ mrn: missing_id }],
   },
   getBalances: chartRead('balances', Type.Object({ patient_balance: amount, account_balance: amount })),
   getAlerts: chartRead('patients', LiveAlerts),
   createPatient: {
     consent: 'patients',
+    effect: { action: 'create', resource: 'patient' },
     fields: requestFields(PatientRequest, {
       middle_name: { adds: { middle_name: 'Middle' } },
       phone: { adds: { phone: '518-555-0141' } },
@@ -212,6 +222,7 @@ export const patient_operations = {
   },
   updatePatient: {
     consent: 'patients',
+    effect: { action: 'update', resource: 'patient' },
     fields: requestFields(ActivePatientChanges, {
       phone: { adds: { phone: '518-555-0144' } },
       cell_phone: { adds: { cell_phone: '518-555-0145' } },

@@ -61,6 +61,7 @@ export const telephone_encounter_operations = {
   listMedications: chartRead('medications', Type.Array(medication)),
   createTelephoneEncounter: {
     consent: 'messages',
+    effect: { action: 'create', resource: 'telephone_encounter' },
     fields: requestFields(
       TelephoneEncounterRequest,
       {
@@ -94,6 +95,7 @@ export const telephone_encounter_operations = {
   },
   addTelephoneAction: {
     consent: 'messages',
+    effect: { action: 'create', resource: 'telephone_encounter_action' },
     fields: requestFields(TelephoneEncounterActionRequest, { is_high_priority: { adds: { high_priority: true } } }),
     sample: {
       input: async (env) => ({
@@ -111,6 +113,7 @@ export const telephone_encounter_operations = {
   },
   addRefill: {
     consent: 'refills',
+    effect: { action: 'create', resource: 'refill' },
     sample: {
       input: async (env) => {
         const { emr } = await env.open();

@@ -3,6 +3,7 @@ import { apiError } from '../../catalog/errors.ts';
 import { hashCredential } from '../../platform/security/signatures.ts';
 import { type Account, findAccountByToken } from '../../product/accounts/accounts.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../../product/clients/clients.ts';
+import type { SecretScope } from '../../product/clients/secrets.ts';
 import type { Context } from '../../product/context.ts';
 import { lookUpLink } from '../../product/link/linkTokens.ts';
 import { roleIn } from '../../product/operators/operatorAccess.ts';
@@ -16,9 +17,17 @@ export type Caller = {
   account: Account | undefined;
   link: OpenLink | undefined;
   operator: Operator | undefined;
+  /** What the client's secret permits. Absent: the caller sent none. */
+  secret: SecretScope | undefined;
 };
 
-export const anonymous: Caller = { client: undefined, account: undefined, link: undefined, operator: undefined };
+export const anonymous: Caller = {
+  client: undefined,
+  account: undefined,
+  link: undefined,
+  operator: undefined,
+  secret: undefined,
+};
 
 /** Identifies the caller by its headers. An access token must be valid even where none is required. */
 export async function authenticate(
@@ -39,16 +48,17 @@ export async function authenticate(
     if (!client || !roleIn(operator, client.id)) throw apiError('record_not_found', { noun: 'Client', id: client_id });
     return { ...anonymous, operator, client };
   }
-  const client = await authenticateClient(ctx, header(headers, 'client_id'), header(headers, 'client_secret'));
-  if (!client) throw apiError('client_credentials_invalid');
+  const known = await authenticateClient(ctx, header(headers, 'client_id'), header(headers, 'client_secret'));
+  if (!known) throw apiError('client_credentials_invalid');
+  const { client, secret } = known;
   const token = header(headers, 'access_token');
   if (token === undefined) {
     if (endpoint.auth === 'account') throw apiError('access_token_missing');
-    return { ...anonymous, client };
+    return { ...anonymous, client, secret };
   }
   const account = await findAccountByToken(ctx, token);
   if (account?.client_id !== client.id) throw apiError('access_token_invalid');
-  return { ...anonymous, client, account };
+  return { ...anonymous, client, secret, account };
 }
 
 /** A hash of what identifies the caller, to recognize it later. */

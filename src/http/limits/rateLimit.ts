@@ -86,7 +86,7 @@ const keys_max = 100;
 
 /**
  * Limits enforced across all API processes, without a round trip per request: each process grants from memory, reports
- * every 100 ms what it granted, and counts what the others granted against its own buckets. A burst that reaches
+ * every 100 ms what it granted and was given back, and counts what the others granted against its own buckets. A burst that reaches
  * several processes within that time is granted by each of them and deducted afterwards, so that a caller gets the
  * configured rate on average. Without a database connection each process grants the whole rate.
  */
@@ -98,7 +98,7 @@ export function createSharedLimits({ notify, listen }: Notifications): SharedLim
     limits.set(name, limit);
     const unreported = new Map<string, number>();
     const report = () => {
-      const granted = [...unreported].filter(([, cost]) => cost > 0).sort(([, a], [, b]) => b - a);
+      const granted = [...unreported].filter(([, cost]) => cost !== 0).sort(([, a], [, b]) => b - a);
       unreported.clear();
       if (granted.length === 0) return;
       const message: Report = { from: own, name, granted: granted.slice(0, keys_max) };

@@ -1,5 +1,6 @@
-import { type TObject, Type } from 'typebox';
+import { type TObject, type TSchema, Type } from 'typebox';
 import type { ErrorCode } from '../../catalog/errors.ts';
+import { DryRun } from '../../model/dryRun.ts';
 import { type EventType, event_types, events } from '../../model/events.ts';
 import { acceptsKey, type Endpoint } from '../endpoint.ts';
 import { codeSamples } from './codeSamples.ts';
@@ -47,6 +48,11 @@ export function describeOperation(
   describer: Describer,
 ): Operation {
   const examples = composeExamples(endpoint);
+  const { accepted_status = 200 } = endpoint;
+  const has_dry_run = endpoint.query?.properties.dry_run !== undefined;
+  const accepted = describer.describeSchema(endpoint.response);
+  const schema =
+    has_dry_run && accepted_status === 200 ? { anyOf: [accepted, describer.describeSchema(DryRun)] } : accepted;
   return {
     operationId: endpoint.id,
     tags: endpoint.group === undefined ? [] : [endpoint.group],
@@ -73,11 +79,12 @@ export function describeOperation(
         }
       : {}),
     responses: {
-      200: {
+      ...(has_dry_run && accepted_status !== 200 ? { 200: describeDryRun(describer) } : {}),
+      [accepted_status]: {
         description: endpoint.events ? `Accepted. The outcome is sent as ${endpoint.events.join(' or ')}.` : 'Success.',
         content: endpoint.stream
-          ? { 'text/event-stream': { schema: describer.describeSchema(endpoint.response) } }
-          : { 'application/json': { schema: describer.describeSchema(endpoint.response), example: examples.response } },
+          ? { 'text/event-stream': { schema: accepted } }
+          : { 'application/json': { schema, example: examples.response } },
       },
       ...errorResponses(endpoint, errors, describer),
     },
@@ -87,7 +94,15 @@ export function describeOperation(
     ...(endpoint.confirm ? { 'x-confirm': endpoint.confirm } : {}),
     ...(endpoint.sandbox ? { 'x-sandbox': true } : {}),
     ...(endpoint.reads ? { 'x-reads': true } : {}),
+    ...(has_dry_run ? { 'x-dry-run': true } : {}),
   };
+}
+
+/** The response to a dry run of a write that is accepted with another status. */
+function describeDryRun({ describeSchema }: Describer): Operation['responses'][string] {
+  const example = composeExample(DryRun, 'response');
+  const content = { 'application/json': { schema: describeSchema(DryRun), example } };
+  return { description: 'The response to a dry run.', content };
 }
 
 function parameters(
@@ -134,16 +149,21 @@ function chooseMediaType(endpoint: Endpoint): string {
 
 /** The schema of an event as it is sent. */
 export function describeEnvelope(type: EventType): TObject {
-  const { has_job_id, has_account_reference, data, summary } = events[type];
+  const { has_job_id, has_account_reference, data, summary, ...kind } = events[type];
+  const job_id = Type.String({ description: 'The job_id of the request, as a string' });
+  const sync_data: TSchema | undefined = 'sync_data' in kind && kind.sync_data !== data ? kind.sync_data : undefined;
   return Type.Object(
     {
       id: Type.String({ description: 'ID of the event, the same for every delivery attempt' }),
       object: Type.Literal('event', { description: 'Always `event`' }),
       created: Type.String({ format: 'date-time', description: 'When the event occurred' }),
       type: Type.Literal(type, { description: 'The type of the event' }),
-      ...(has_job_id ? { job_id: Type.String({ description: 'The job_id of the request, as a string' }) } : {}),
+      ...(has_job_id ? { job_id: sync_data ? Type.Optional(job_id) : job_id } : {}),
       ...(has_account_reference ? { access_token_reference_id: Type.String() } : {}),
-      data,
+      reference: Type.Optional(
+        Type.String({ description: 'The `reference` of the request, if it had one', not_in_examples: true }),
+      ),
+      data: sync_data ? Type.Union([data, sync_data]) : data,
     },
     { schema_name: toSchemaName(type), description: summary },
   );

@@ -35,6 +35,8 @@ export type Operation = {
   'x-sandbox'?: true;
   /** The request only reads, although it is a POST. */
   'x-reads'?: true;
+  /** It takes `dry_run`, and then returns `DryRun`. */
+  'x-dry-run'?: true;
 };
 
 export type CodeSample = { lang: 'Shell' | 'TypeScript' | 'Python'; label: string; source: string };

@@ -1,10 +1,12 @@
-import { type ErrorCode, errorMessage, errors, type Fills } from '../../catalog/errors.ts';
+import { ApiError, type ErrorCode, errorMessage, errors, type Fills } from '../../catalog/errors.ts';
 import { connectors } from '../../emr/index.ts';
 import { ErrorBody, LoginRequiredBody } from '../../model/job.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { composeBody as composeErrorBody } from '../sendError.ts';
 import type { Describer } from './describeSchema.ts';
 import { type Example, type Operation, pascalCase, type Response, type Schema } from './document.ts';
 
+const base_url = 'https://chartwire.example.com';
 const request_id = '01a1c5f0d5e97f66a3b2c1d0e9f80712';
 const emr = [...connectors.values()].map((each) => each.display_name)[0] ?? '';
 
@@ -16,13 +18,25 @@ const fills: Fills = {
   invalid_field: { rule: 'reason must be a string' },
   restricted_field: { field: 'language', emr },
   unsupported_field: { field: 'template_name' },
-  document_over_emr_limit: { limit: '1.5 MB' },
+  document_too_large: { document: 'document' },
+  document_over_emr_limit: { document: 'document', limit: '1.5 MB' },
+  document_script_refused: { document: 'document' },
+  document_action_refused: { document: 'document' },
+  document_attachment_refused: { document: 'document' },
+  document_type_unsupported: { document: 'document' },
   fixed_field: { field: 'dob' },
+  fixed_appointment_field: { field: 'mrn' },
+  appointment_time_taken: {
+    conflict:
+      'Harper Samplewell, MD has an appointment that was requested earlier, on 2031-03-03 at 10:00 for 20 minutes.',
+  },
   carrier_missing: { name: 'Placebo Shield' },
   restricted_operation: { operation: 'Telephone encounters', emr },
   operation_not_offered: { operation: 'documents' },
+  search_not_supported: { search_by: 'phone', supported: 'dob, name, mrn' },
   emr_name_unknown: { emr_name: 'Papyrus', supported: [...connectors.keys()].join(', ') },
   emr_domain_invalid: { rule: 'must be a public address.' },
+  practice_not_found: { id: '01a1c5f0a4e87b21b3d94c6f7a8e9100' },
   emr_app_not_found: { id: '01a1c5f0a4e87b21b3d94c6f7a8e9099' },
   emr_app_in_use: { count: '2' },
   emr_app_exists: { host: 'emr.example.org' },
@@ -43,20 +57,27 @@ const fills: Fills = {
   emr_page_declined: { emr },
   emr_sign_in_refused: { emr, reason: 'This user may not use the API.' },
   emr_host_not_found: { host: 'emr.example.org' },
+  search_params_required: { names: 'ah-practice' },
   emr_address_wrong: { reason: 'The address of the EMR is not allowed.' },
   emr_check_refused: { emr, reason: 'The account link has expired.' },
   webhook_url_refused: { rule: 'must start with https://.' },
+  client_secret_expired: { expired_at: '2026-06-30T00:00:00.000Z' },
+  secret_not_permitted: { limit: 'it is read-only' },
+  client_secrets_max: { max: '200' },
   webhook_endpoints_max: { max: '20' },
   route_not_found: { method: 'GET', path: '/v1/patient' },
   provider_inactive: { id: '501' },
   location_inactive: { id: '12' },
   provider_not_found: { id: '999' },
+  referring_provider_not_found: { id: '9999' },
   staff_not_found: { id: '999' },
   location_not_found: { id: '999' },
   pharmacy_not_found: { id: '999' },
   record_unnamed: { reason: "Insurance provider with name 'Papyrus Health' not found." },
   record_not_found: { noun: 'Record', id: '01a1c5f0a4e87b21b3d94c6f7a8e9099' },
+  quota_exceeded: { quota: '300 live fetches and dry runs per minute' },
   erasure_blocked: { jobs: '2' },
+  claim_exists: { claim_id: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   first_sync_pending: { list: 'providers' },
   job_not_repeatable: { reason: 'The job has not finished yet.' },
   body_too_complex: { limit: '32 levels of nesting' },
@@ -123,8 +144,12 @@ export function shareErrorResponses(operations: readonly Operation[]): Record<st
 function composeBody(code: ErrorCode, own: OwnFills = {}): Record<string, unknown> {
   const { field_at_fault, ...own_fill } = own;
   const message = errorMessage(code, { ...(fills as Partial<Record<ErrorCode, object>>)[code], ...own_fill });
-  if (code === 'login_required') return { success: false, error: code, message };
-  return { success: false, message, code, request_id, ...(field_at_fault ? { field: field_at_fault } : {}) };
+  // As it is sent, for an installation at another address.
+  return composeErrorBody(
+    new ApiError(code, message, { ...(field_at_fault && { field: field_at_fault }) }),
+    request_id,
+    base_url,
+  );
 }
 
 type OwnFills = { field_at_fault?: string } & Record<string, string>;
@@ -163,6 +188,9 @@ function readNoun(path: string): string {
 
 /** The error body, narrowed to the codes of this response. */
 function narrowSchema(codes: ErrorCode[], { describeSchema }: Describer): Schema {
-  if (codes.length === 1 && codes[0] === 'login_required') return describeSchema(LoginRequiredBody);
-  return { allOf: [describeSchema(ErrorBody), { properties: { code: { enum: codes } } }] };
+  const others = codes.filter((code) => code !== 'login_required');
+  const body = { allOf: [describeSchema(ErrorBody), { properties: { code: { enum: others } } }] };
+  if (others.length === codes.length) return body;
+  const login_required = describeSchema(LoginRequiredBody);
+  return others.length === 0 ? login_required : { anyOf: [login_required, body] };
 }

@@ -1,4 +1,4 @@
-import type { Document, Operation, Parameter, Schema } from './document.ts';
+import type { Content, Document, Operation, Parameter, Schema } from './document.ts';
 
 /** An operation of the API as a method of a client library, or as a tool. */
 export type Method = {
@@ -18,6 +18,8 @@ export type Method = {
   /** An empty object is sent. */
   empty_body: boolean;
   form: boolean;
+  /** It takes the option of a dry run, which has another response. */
+  dry_run: boolean;
   response: Schema;
   /** The field of the response with the records, and their schema. */
   items?: { field: string; schema: Schema };
@@ -36,6 +38,14 @@ export function listMethods(document: Document): Method[] {
 /** Streams are for the command line; applications register webhooks. */
 function isStream({ responses }: Operation): boolean {
   return responses['200']?.content?.['text/event-stream'] !== undefined;
+}
+
+/** The JSON response of a request that succeeded or was accepted, and not of a dry run. */
+export function findSuccess(operation: Operation): Content | undefined {
+  const { responses, 'x-dry-run': has_dry_run } = operation;
+  const content = (responses['202'] ?? responses['200'])?.content?.['application/json'];
+  const [accepted] = content?.schema.anyOf ?? [];
+  return content && has_dry_run && accepted ? { ...content, schema: accepted } : content;
 }
 
 /** Resolves a reference to a named schema. */
@@ -59,7 +69,7 @@ function describeMethod(document: Document, path: string, verb: string, operatio
   const [[media_type, content] = []] = Object.entries(operation.requestBody?.content ?? {});
   const body = content && resolveSchema(document, content.schema);
   const has_fields = Object.keys(body?.properties ?? {}).length > 0;
-  const response = operation.responses['200']?.content?.['application/json']?.schema ?? {};
+  const response = findSuccess(operation)?.schema ?? {};
   const items = parts.at(-1) === 'list' || operation['x-reads'] ? findItems(response) : undefined;
   const outcome = operation['x-events'] && describeOutcome(resolveSchema(document, response), operation['x-events']);
   return {
@@ -70,10 +80,12 @@ function describeMethod(document: Document, path: string, verb: string, operatio
     operation,
     reads: verb === 'get' || operation['x-reads'] === true,
     path_parameters: operation.parameters.filter((each) => each.in === 'path'),
-    query_parameters: operation.parameters.filter((each) => each.in === 'query'),
+    // A dry run has another response, so it is an option of a write's method and not a parameter.
+    query_parameters: operation.parameters.filter((each) => each.in === 'query' && each.name !== 'dry_run'),
     ...(content && has_fields ? { body: content.schema } : {}),
     empty_body: content !== undefined && !has_fields,
     form: media_type === 'multipart/form-data',
+    dry_run: operation['x-dry-run'] === true,
     response,
     ...(items ? { items } : {}),
     ...(outcome ? { outcome } : {}),

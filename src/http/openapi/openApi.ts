@@ -70,7 +70,11 @@ export function listErrors(endpoint: Endpoint): ErrorCode[] {
     codes.push('credentials_conflict', 'client_credentials_invalid', 'access_token_invalid', 'rate_limited');
   if (endpoint.auth === 'account') codes.push('access_token_missing');
   if (endpoint.auth === 'account' && !endpoint.while_expired) codes.push('login_required');
-  if (endpoint.file_field) codes.push('uploads_busy');
+  if (endpoint.auth === 'client' || endpoint.auth === 'account') {
+    codes.push('client_secret_expired', 'secret_not_permitted');
+  }
+  if (endpoint.quota) codes.push('quota_exceeded');
+  if (endpoint.file_field ?? endpoint.embedded_files) codes.push('uploads_busy');
   codes.push('internal', 'database_unavailable', 'database_slow', 'connections_exceeded');
   return [...new Set(codes)];
 }

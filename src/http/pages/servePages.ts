@@ -6,6 +6,7 @@ import helmet from '@fastify/helmet';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { pages_folder } from '../../catalog/installation.ts';
+import { chooseEncoding, type Encoding } from '../conditional.ts';
 
 /**
  * Adds pages in a scope of their own, so that API requests do not run helmet's hooks. Pages are sent with `sendPage`;
@@ -160,8 +161,6 @@ const isolation_headers = {
 /** A text that is compressed once and then sent many times, with an ETag for each of its encodings. */
 export type PreparedText = { hash: string; bodies: Record<Encoding, Buffer> };
 
-type Encoding = 'br' | 'gzip' | 'identity';
-
 export async function prepareText(text: string): Promise<PreparedText> {
   const identity = Buffer.from(text);
   const [br, gzipped] = await Promise.all([
@@ -176,7 +175,7 @@ export async function prepareText(text: string): Promise<PreparedText> {
 /** Sends the encoding that the browser prefers, or 304 if it has the text already. */
 export function sendPrepared(reply: FastifyReply, { hash, bodies }: PreparedText): FastifyReply {
   const { headers } = reply.request;
-  const encoding = encodingFor(headers['accept-encoding']);
+  const encoding = chooseEncoding(headers['accept-encoding']);
   const etag = `"${hash}-${encoding}"`;
   reply.headers({ etag, vary: 'accept-encoding' });
   // A proxy that compresses by itself makes the ETag weak.
@@ -184,13 +183,6 @@ export function sendPrepared(reply: FastifyReply, { hash, bodies }: PreparedText
   if (reply.statusCode === 200 && etags.includes(etag)) return reply.status(304).send();
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   return reply.send(bodies[encoding]);
-}
-
-function encodingFor(accepted = ''): Encoding {
-  const offers = accepted.split(',').map((each) => each.trim().toLowerCase());
-  const accepts = (name: string) =>
-    offers.some((each) => new RegExp(`^${name}\\s*(;(?!\\s*q=0(\\.0*)?$)|$)`).test(each));
-  return accepts('br') ? 'br' : accepts('gzip') ? 'gzip' : 'identity';
 }
 
 export type ShellPage = {

@@ -188,6 +188,7 @@ export const claims = recordKind({
   labels: { singular: 'claim', plural: 'claims' },
   group: 'Claims and orders',
   kept_columns: ['created_at'],
+  written_by_us: true,
   row: ({ ehr_id, patient_mrn, ...source }, id, stored) => {
     const now = new Date();
     const created_at = (stored?.created_at as Date | undefined) ?? now;
@@ -202,6 +203,18 @@ export const claims = recordKind({
     const { service_date, claim_status } = source;
     return { doc, patient_mrn, service_date, claim_status, created_at };
   },
+  announced: {
+    // Names come from the patient and the provider, whose changes are not the claim's.
+    fields: Object.keys(fields).filter((name) => !['patient_name', 'provider_name'].includes(name)),
+    columns: [],
+    toEvent: ({ before, after, changed_fields }) => {
+      if (!before) return undefined;
+      const { id: claim_id, emr_claim_id, claim_status } = after.doc as Claim;
+      const patient_mrn = (after.patient_mrn as string | null) ?? null;
+      const data = { source: 'emr' as const, claim_id, emr_claim_id, patient_mrn, claim_status, changed_fields };
+      return { type: 'claim.updated', data };
+    },
+  },
   filters: {
     ...dayRange('service_date', 'service date'),
     patient_mrn: equals(
@@ -211,6 +224,7 @@ export const claims = recordKind({
     claim_status: equals('claim_status', text({ minLength: 1, description: 'The EMR’s status code, exact' })),
   },
   order: [{ column: 'service_date', descending: true }],
+  in_change_feed: true,
   mrn_column: 'patient_mrn',
   counted: true,
   list: {

@@ -1,12 +1,15 @@
 import type { Static } from 'typebox';
 import { appointments } from './appointments.ts';
 import { claims } from './claims.ts';
+import { eligibilityChecks } from './eligibilityChecks.ts';
 import { insuranceProviders } from './insuranceProviders.ts';
 import { locations } from './locations.ts';
 import { orders } from './orders.ts';
+import { patientInsurances } from './patientInsurances.ts';
 import { patients } from './patients.ts';
 import { pharmacies } from './pharmacies.ts';
 import { providers } from './providers.ts';
+import { referrals } from './referrals.ts';
 import { referringProviders } from './referringProviders.ts';
 import { scheduleBlocks } from './scheduleBlocks.ts';
 import { staff } from './staff.ts';
@@ -24,10 +27,13 @@ export const record_kinds = [
   insuranceProviders,
   referringProviders,
   patients,
+  patientInsurances,
   appointments,
   scheduleBlocks,
   orders,
+  referrals,
   claims,
+  eligibilityChecks,
 ] as const;
 
 export type Kind = (typeof record_kinds)[number];

@@ -42,6 +42,16 @@ export const orders = recordKind({
   },
   filters: { patient_mrn: equals('patient_mrn'), ...dayRange('order_date', 'order date') },
   order: [{ column: 'order_date', descending: true }],
+  in_change_feed: true,
+  announced: {
+    fields: ['lab_results'],
+    columns: [],
+    toEvent: ({ after }) => {
+      const { order_id, order_name, patient_mrn, lab_results } = after.doc as Order;
+      if (lab_results === null) return undefined;
+      return { type: 'order.resulted', data: { source: 'emr', order_id, order_name, patient_mrn } };
+    },
+  },
   mrn_column: 'patient_mrn',
   list: {
     returns: 'one_patient',

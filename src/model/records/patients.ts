@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { choices, date_time, day, emr_value, id, nullable } from '../fields.ts';
-import { fold } from '../fold.ts';
+import { fold, nameColumn } from '../fold.ts';
 import { byPhone, containsName, equals, phoneColumn, recordKind } from './recordKind.ts';
 
 /** The states of a patient and every legal transition between them; a trigger rejects any other. */
@@ -73,27 +73,29 @@ export const Patient = Type.Object(
 );
 export type Patient = Static<typeof Patient>;
 
-/** Both names are in one index entry, which is limited to 2,700 bytes: up to four for each character. */
-const indexed_max = 300;
+/** A patient that is read by its ID, which exists from the request on. */
+export const PatientById = Type.Object(
+  {
+    ...Patient.properties,
+    failure_reason: nullable(
+      Type.String({ description: 'Why the patient could not be created; null unless the status is `failed`' }),
+    ),
+  },
+  { schema_name: 'PatientById', description: 'A patient, with the reason if its creation failed' },
+);
+export type PatientById = Static<typeof PatientById>;
 
 /** The columns that patients are found by. */
 export function patientColumns(doc: Patient) {
   return {
     mrn: doc.mrn,
     status: doc.status,
-    first_folded: indexedName(doc.first_name),
-    last_folded: indexedName(doc.last_name),
+    first_folded: nameColumn(doc.first_name),
+    last_folded: nameColumn(doc.last_name),
     dob: doc.dob,
     phone: phoneColumn(doc.phone),
     cell_phone: phoneColumn(doc.cell_phone),
   };
-}
-
-function indexedName(name: string): string {
-  // PostgreSQL refuses half of a character that has two code units.
-  return fold(name)
-    .slice(0, indexed_max)
-    .replace(/[\ud800-\udbff]$/, '');
 }
 
 export const patients = recordKind({
@@ -121,6 +123,32 @@ export const patients = recordKind({
     };
     return { doc, ...patientColumns(doc), created_at };
   },
+  announced: {
+    fields: ['mrn', ...Object.keys(demographics), ...Object.keys(chart)],
+    absent: { chart_status: 'active', deceased: false },
+    columns: [],
+    toEvent: ({ before, after, changed_fields }) => {
+      const { id: patient_id, mrn, ehr_id } = after.doc as Patient;
+      const data = { source: 'emr' as const, patient_id, mrn: mrn ?? '', ehr_id: ehr_id ?? '' };
+      if (!before) return { type: 'patient.created', data };
+      return { type: 'patient.updated', data: { ...data, changed_fields } };
+    },
+    toMergedEvent: ({ doc, surviving_ehr_id, surviving }) => {
+      const { id: patient_id, mrn, ehr_id } = doc as Patient;
+      const other = surviving as Patient | undefined;
+      return {
+        type: 'patient.merged',
+        data: {
+          ...{ source: 'emr', patient_id, mrn: mrn ?? '', ehr_id: ehr_id ?? '' },
+          ...{ surviving_patient_id: other?.id ?? null, surviving_mrn: other?.mrn ?? null, surviving_ehr_id },
+        },
+      };
+    },
+    isOwn: (type, input, doc) =>
+      type === 'patient.create' &&
+      ['first_name', 'last_name'].every((name) => fold(String(input[name] ?? '')) === fold(String(doc[name] ?? ''))) &&
+      String(input.dob ?? '').slice(0, 10) === doc.dob,
+  },
   filters: {
     dob: equals('dob', day()),
     first_name: containsName('first_folded'),
@@ -130,6 +158,7 @@ export const patients = recordKind({
     phone: byPhone(['phone', 'cell_phone'], 'Home or cell phone, compared by its digits'),
   },
   order: [{ column: 'last_folded' }, { column: 'first_folded' }],
+  in_change_feed: true,
   mrn_column: 'mrn',
   counted: true,
   list: {

@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { ReadSubject } from '../consents.ts';
-import { choices, days, phoneDigits, text } from '../fields.ts';
+import type { SyncEventOf } from '../events.ts';
+import { choices, phoneDigits, requiredDays, text } from '../fields.ts';
 import type { Group } from '../groups.ts';
 
 /**
@@ -36,6 +37,8 @@ export type RecordKind<
   kept_columns: readonly string[];
   /** Writes of ours change its records. Its table has the column `written_in`; see migration 0056. */
   written_by_us: boolean;
+  /** Which of its changes are sync events. */
+  announced?: Announced;
   /** Maps a record to its row. Kinds that copy from other tables have a row function in records/ instead. */
   row(source: Static<Source>, id: string, stored: StoredColumns | undefined): RecordRow;
   /** Query parameters. Each column has its own index. */
@@ -43,6 +46,8 @@ export type RecordKind<
   order: readonly Order[];
   /** The column with the MRN of the patient a record is about. Reads of such kinds are audited. */
   mrn_column?: string;
+  /** Its changes are in `GET /v1/changes`. Its table has the triggers of `keep_changes` (migration 0090). */
+  in_change_feed: boolean;
   /** Triggers keep its totals in `record_counts`; otherwise rows are counted at each request. */
   counted: boolean;
   /** Its endpoint `GET /v1/<name>`, if it has one. With `search`, also `POST /v1/<name>/search`. */
@@ -55,12 +60,52 @@ export type RecordKind<
 export type RecordRow = { doc: Record<string, unknown> } & Record<string, unknown>;
 export type StoredColumns = Record<string, unknown>;
 
+/** What people care about in the changes of a kind. */
+export type Announced = {
+  /** The fields of `doc` whose changes count. */
+  fields: readonly string[];
+  /** What it means if the EMR does not give a field, or our own write did not store it. Default: null. */
+  absent?: Readonly<Record<string, unknown>>;
+  /** Columns of the stored row that `toEvent` compares, besides `doc`. */
+  columns: readonly string[];
+  /** The event of a change, if there is one. `before` is undefined for a record that is new in the EMR. */
+  toEvent(change: {
+    before: RecordRow | undefined;
+    after: RecordRow;
+    changed_fields: string[];
+  }): SyncEventOf | undefined;
+  /** The event of a record that was merged into another one. `surviving` is that one's `doc`, if it is stored. */
+  toMergedEvent?(merge: {
+    doc: RecordRow['doc'];
+    surviving_ehr_id: string | null;
+    surviving: RecordRow['doc'] | undefined;
+  }): SyncEventOf;
+  /** Whether a write of ours with this input, whose outcome is not known yet, can have created the record. */
+  isOwn?(type: string, input: Record<string, unknown>, doc: Record<string, unknown>): boolean;
+};
+
 export type RecordList = { summary: string } & (
   | { returns: 'all' }
-  | { returns: 'pages'; page_size_max: number; search?: RecordSearch }
+  | PagedList
   /** The records of the patient that the `patient_mrn` filter names, without paging. */
   | { returns: 'one_patient'; records_max: number }
 );
+
+export type PagedList = {
+  returns: 'pages';
+  page_size_max: number;
+  search?: RecordSearch;
+  /** Other orders than the kind's, by the value of the parameter `sort`. */
+  sorts?: Readonly<Record<string, { order: readonly Order[]; description: string }>>;
+  /** The filters that a request must name. */
+  required?: readonly string[];
+  /** The most days from `start_date` to `end_date`. */
+  days_max?: number;
+  withheld?: WithheldFields;
+};
+
+/** Fields that are null in the list unless the request asks for them. `column` has the records without them. */
+export type WithheldFields = { parameter: string; column: string; description: string };
 
 /** `POST /v1/<name>/search`: the list with its filters and paging in the body, which keeps them out of URLs. */
 export type RecordSearch = { summary: string; schema_name: string };
@@ -71,7 +116,8 @@ export type RecordSearch = { summary: string; schema_name: string };
  */
 export type Filter = {
   columns: readonly string[];
-  match: 'equals' | 'contains' | DayMatch;
+  /** `any_of`: the value is a list, separated by commas. */
+  match: 'equals' | 'any_of' | 'contains' | DayMatch;
   schema: TSchema;
   /** The value that matches every record. */
   any?: string;
@@ -92,6 +138,7 @@ type Defaults =
   | 'row'
   | 'filters'
   | 'order'
+  | 'in_change_feed'
   | 'counted';
 
 export function recordKind<const Name extends string, const Operation extends `list${string}`, Source extends TObject>(
@@ -107,6 +154,7 @@ export function recordKind<const Name extends string, const Operation extends `l
     row: (source, id) => ({ doc: { id, ...source } }),
     filters: {},
     order: [],
+    in_change_feed: false,
     counted: false,
     ...declaration,
   };
@@ -114,6 +162,11 @@ export function recordKind<const Name extends string, const Operation extends `l
 
 export function equals(columns: string | readonly string[], schema: TSchema = text({ minLength: 1 })): Filter {
   return { columns: typeof columns === 'string' ? [columns] : columns, match: 'equals', schema };
+}
+
+/** Records with one of several values. */
+export function anyOf(column: string, description: string, options: { examples?: string[] } = {}): Filter {
+  return { columns: [column], match: 'any_of', schema: text({ minLength: 1, description, ...options }) };
 }
 
 /** Compares the digits of phone numbers. The columns hold `phoneColumn`. */
@@ -144,7 +197,7 @@ export function containsName(column: string, options: { examples?: string[] } = 
 
 /** The filters `start_date` and `end_date`, both inclusive. */
 export function dayRange(column: string, label: string, options: { local?: true } = {}) {
-  const { start_date, end_date } = days(label);
+  const { start_date, end_date } = requiredDays(label);
   const [from, to] = options.local ? (['from_local_day', 'to_local_day'] as const) : (['from_day', 'to_day'] as const);
   return {
     start_date: { columns: [column], match: from, schema: start_date },

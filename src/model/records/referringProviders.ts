@@ -37,6 +37,7 @@ export const referringProviders = recordKind({
   wire: ReferringProvider,
   labels: { singular: 'referring provider', plural: 'referring providers' },
   group: 'Practice',
+  written_by_us: true,
   row: (source, id) => ({
     doc: { id, ...source },
     first_folded: fold(source.first_name),

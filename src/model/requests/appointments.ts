@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { day, flag, text } from '../fields.ts';
+import { day, flag, text, toChanges, unclearable } from '../fields.ts';
 
 /** The time is `datetime`, or `date` and `time` in the time zone of the EMR instance. */
 export const AppointmentRequest = Type.Object(
@@ -29,9 +29,10 @@ export const AppointmentRequest = Type.Object(
     reason: Type.Optional(text({ description: 'Reason for the visit', examples: ['Follow-up'] })),
     duration: Type.Optional(
       text({
-        pattern: '^[1-9]\\d{0,3}$',
-        messages: { pattern: '{name} must be a number of minutes from 1 to 9999, in digits' },
-        description: 'Minutes, in digits. Default: the length of the visit type, else the practice’s default, else 30',
+        pattern: '^([1-9]\\d{0,2}|1[0-3]\\d\\d|14[0-3]\\d|1440)$',
+        messages: { pattern: '{name} must be a number of minutes from 1 to 1440, in digits' },
+        description:
+          'Minutes, in digits, at most 1440 (a day). Default: the length of the visit type, else the practice’s default, else 30',
       }),
     ),
     new_patient: Type.Optional(flag('Whether this is the patient’s first visit')),
@@ -40,3 +41,24 @@ export const AppointmentRequest = Type.Object(
   { schema_name: 'AppointmentCreate', description: 'An appointment to book' },
 );
 export type AppointmentRequest = Static<typeof AppointmentRequest>;
+
+const { note, datetime, date, time, provider, location, type, duration, prevent_double_booking } =
+  toChanges(AppointmentRequest);
+
+/** What can be changed once the appointment exists in the EMR. */
+export const ScheduledAppointmentChanges = Type.Object({
+  status: unclearable(
+    text({
+      description: 'A code from GET /v1/visit-statuses, or `cancelled` or `rescheduled`',
+      examples: ['cancelled'],
+    }),
+  ),
+  ...{ note, datetime, date, time, provider, location, type, duration, prevent_double_booking },
+});
+
+/** Which of the fields can be changed depends on the state of the appointment. */
+export const AppointmentChanges = Type.Object(
+  { ...toChanges(AppointmentRequest), status: ScheduledAppointmentChanges.properties.status },
+  { schema_name: 'AppointmentUpdate', description: 'Changes to an appointment; null clears a field' },
+);
+export type AppointmentChanges = Static<typeof AppointmentChanges>;

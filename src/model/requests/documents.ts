@@ -27,3 +27,25 @@ export const DocumentRequest = Type.Object(
 export type DocumentRequest = Static<typeof DocumentRequest>;
 
 export const document_bytes_max = 5_242_880;
+
+/** Where a body has files in base64: in the elements of `list`, in the field `content`. */
+export type EmbeddedFiles = { list: string; content: string };
+
+/** What stands for a file in the body of a request, and in what is stored of it. */
+export function filePlaceholder(position: number, bytes: number): string {
+  return `[file ${position}, ${bytes} bytes]`;
+}
+
+/** The position of the file that a placeholder stands for. */
+export function filePosition(placeholder: string): number | undefined {
+  const [, position] = /^\[file (\d+), \d+ bytes\]$/.exec(placeholder) ?? [];
+  return position === undefined ? undefined : Number(position);
+}
+
+/** Without the directories and control characters that a caller may have sent. `file` if nothing is left. */
+export function cleanFileName(sent: string | undefined): string {
+  const name = (sent ?? '').replace(/^.*[/\\]/s, '').replace(/\p{Cc}/gu, '');
+  return [...name.trim()].slice(0, file_name_max).join('') || 'file';
+}
+
+const file_name_max = 200;

@@ -15,6 +15,9 @@ export const subscriber_relationships = {
 } as const;
 export type SubscriberRelationship = keyof typeof subscriber_relationships;
 
+/** The places in the order of billing. */
+export const priorities = { primary: 1, secondary: 2, tertiary: 3 } as const;
+
 const path = {
   patient_mrn: text({ description: 'Medical Record Number of the patient' }),
 };
@@ -87,6 +90,16 @@ export const InsuranceChanges = Type.Object(
     ...path,
     emr_insurance_id: text({ description: 'EMR ID of the insurance' }),
     member_id: unclearable(text({ description: 'Member or policy ID' })),
+    insurance_sequence: unclearable(
+      choices(
+        { primary: 'Billed first', secondary: 'Billed second', tertiary: 'Billed third' },
+        {
+          description:
+            'New place in the order of billing. The insurance that has it now gets the place of this one, in the same write',
+        },
+      ),
+    ),
+    plan_end_date: clearable(day({ description: 'Last day of the coverage; terminates the insurance' })),
     ...toChanges(Type.Object(fields)),
     // An insurance always has a company.
     insurance_provider_id: unclearable(fields.insurance_provider_id),

@@ -139,6 +139,15 @@ export const PatientChanges = Type.Object(
 );
 export type PatientChanges = Static<typeof PatientChanges>;
 
+/** The details of a responsible party other than the patient. */
+export const payer_fields = [
+  'responsible_party_first_name',
+  'responsible_party_last_name',
+  'responsible_party_sex',
+  'responsible_party_dob',
+  'responsible_party_phone',
+] as const;
+
 /** What can be changed once the patient exists in the EMR. */
 export const ActivePatientChanges = Type.Object({
   ...toChanges(Type.Object({ ...contact, ...doctors })),

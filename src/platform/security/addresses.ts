@@ -10,11 +10,16 @@ export type UrlRules = {
   allow: readonly string[];
 };
 
-/** The rules for the two kinds of addresses that callers choose. */
+/**
+ * The rules for the two kinds of addresses that callers choose.
+ *
+ * @internal
+ */
 export function emrRules(config: Pick<Config, 'sandbox' | 'outbound_allow_emr'>): UrlRules {
   return { sandbox: config.sandbox, allow: config.outbound_allow_emr };
 }
 
+/** @internal */
 export function webhookRules(config: Pick<Config, 'sandbox' | 'outbound_allow_webhooks'>): UrlRules {
   return { sandbox: config.sandbox, allow: config.outbound_allow_webhooks };
 }

@@ -91,6 +91,40 @@ function scan(bytes: Buffer, { depth_max, values_max }: JsonLimits) {
   };
 }
 
+/**
+ * The path of a name that occurs twice in an object of valid JSON, `documents[0].filename`; undefined if there is none.
+ * JSON.parse takes the last one, so that the reader of a request would see another value than its author meant.
+ */
+export function findRepeatedName(bytes: Buffer): string | undefined {
+  const open: { names: Set<string> | undefined; name: string; index: number }[] = [];
+  let string_from = 0;
+  let string_end = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    const inner = open.at(-1);
+    if (byte === quote) {
+      string_from = at++;
+      while (bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
+      string_end = at + 1;
+    } else if (byte === colon && inner?.names) {
+      inner.name = JSON.parse(decode(bytes.subarray(string_from, string_end)));
+      if (inner.names.has(inner.name)) return formatPath(open);
+      inner.names.add(inner.name);
+    } else if (byte === comma && inner) inner.index++;
+    else if (byte === open_object || byte === open_array)
+      open.push({ names: byte === open_object ? new Set() : undefined, name: '', index: 0 });
+    else if (byte === close_object || byte === close_array) open.pop();
+  }
+  return undefined;
+}
+
+function formatPath(open: readonly { names: Set<string> | undefined; name: string; index: number }[]): string {
+  return open.reduce((path, { names, name, index }) => {
+    if (!names) return `${path}[${index}]`;
+    return path === '' ? name : `${path}.${name}`;
+  }, '');
+}
+
 async function build(bytes: Buffer, { start, end, object, commas, large }: Container): Promise<unknown> {
   if (commas.length + large.length === 0) return JSON.parse(decode(bytes.subarray(start, end + 1)));
   const edges = [start, ...commas, end];

@@ -195,7 +195,14 @@ export function unwrapKey(master: MasterKeys, { master_key_id, wrapped }: Wrappe
 }
 
 /** What a key is used for. A value made for one purpose is not valid for another. */
-export type SystemPurpose = 'audit.records' | 'audit.chain' | 'audit.patients' | 'operators' | 'erasure' | 'emr_apps';
+export type SystemPurpose =
+  | 'audit.records'
+  | 'audit.chain'
+  | 'audit.patients'
+  | 'operators'
+  | 'erasure'
+  | 'emr_apps'
+  | 'cursors';
 
 /** Keys for data that belongs to no tenant. */
 export type SystemKeys = {

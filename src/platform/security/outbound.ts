@@ -2,6 +2,7 @@ import { lookup as systemLookup } from 'node:dns/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, Pool } from 'undici';
+import { recognizeCopies } from '../../catalog/classCopies.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import { determineReach, explainRefusal, isWithin, private_address, type UrlRules } from './addresses.ts';
 
@@ -100,6 +101,8 @@ export class OutboundFailure extends Error {
   }
 }
 
+recognizeCopies(OutboundFailure, 'OutboundFailure');
+
 export function timedOut(host: string, timeout_ms: number, sent: boolean): OutboundFailure {
   return new OutboundFailure('timeout', `${host} did not respond within ${timeout_ms / 1000} s.`, { sent });
 }
@@ -143,6 +146,11 @@ export type OutboundRequest = {
   response_bytes_max: number;
   /** The same for status 400 and above. Default: `response_bytes_max`. */
   error_bytes_max?: number | undefined;
+  /**
+   * Receives the body of a response with status 200 in parts, of which the next is read when the promise of the last is
+   * resolved. The body of the returned response is then empty.
+   */
+  receive?: ((part: Buffer) => Promise<void>) | undefined;
 };
 
 export type OutboundResponse = {
@@ -157,16 +165,21 @@ export type OutboundResponse = {
 /**
  * One request and its response over undici's lowest-level interface, the only one that reports when the request was
  * handed to a connection. That moment separates "nothing was sent" from "may have arrived", which a write must know.
+ *
+ * @internal
  */
 export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): Promise<OutboundResponse> {
   const { method, timeout_ms, signal, response_bytes_max, error_bytes_max = response_bytes_max } = request;
   return new Promise((resolve, reject) => {
     let sent = false;
     let done = false;
+    /** The response is decided, and waits only for its receiver: closing the connection no longer changes it. */
+    let responded = false;
     let controller: Dispatcher.DispatchController | undefined;
     let head: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
     const chunks: Buffer[] = [];
     let received_bytes = 0;
+    let receiving: Promise<void> = Promise.resolve();
 
     const timer = setTimeout(() => fail(timedOut(url.host, timeout_ms, sent)), timeout_ms);
     const onAbort = () => fail(stopped(url.host, sent));
@@ -184,7 +197,24 @@ export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): P
     }
     function respond(truncated: boolean): void {
       const received = head;
-      if (received) finish(() => resolve({ ...received, body: Buffer.concat(chunks), truncated }));
+      if (!received) return;
+      responded = true;
+      receiving.then(
+        () => finish(() => resolve({ ...received, body: Buffer.concat(chunks), truncated })),
+        () => {},
+      );
+    }
+    function receive(from: Dispatcher.DispatchController, part: Buffer, to: (part: Buffer) => Promise<void>): void {
+      from.pause();
+      receiving = receiving.then(() => to(part));
+      receiving.then(
+        () => from.resume(),
+        // An error of ours, such as a full disk, which is not a failure of the other side.
+        (error: Error) => {
+          finish(() => reject(error));
+          from.abort(stopped(url.host, true));
+        },
+      );
     }
 
     if (signal?.aborted) return onAbort();
@@ -207,13 +237,16 @@ export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): P
           const bytes_max = (head?.status ?? 0) >= 400 ? error_bytes_max : response_bytes_max;
           const part = chunk.subarray(0, bytes_max - received_bytes);
           received_bytes += part.length;
-          chunks.push(part);
+          if (head?.status === 200 && request.receive) receive(current, part, request.receive);
+          else chunks.push(part);
           if (part.length === chunk.length) return;
           respond(true);
           current.abort(stopped(url.host, true));
         },
         onResponseEnd: () => respond(false),
-        onResponseError: (_, error) => finish(() => reject(toOutboundFailure(error, url.host, sent))),
+        onResponseError: (_, error) => {
+          if (!responded) finish(() => reject(toOutboundFailure(error, url.host, sent)));
+        },
       },
     );
   });

@@ -54,6 +54,12 @@ export function createMetrics() {
       help: 'Unfinished jobs that no worker would have started, returned to their queue. Expected to stay 0.',
       registers: [registry],
     }),
+    emr_requests: new Counter({
+      name: 'chartwire_emr_requests_total',
+      help: 'Requests to EMRs of linked accounts, by connector.',
+      labelNames: ['emr'],
+      registers: [registry],
+    }),
     removals_held_back: new Counter({
       name: 'chartwire_removals_held_back_total',
       help: 'Full reads of a list that were missing too many records to be applied, by record kind.',
@@ -73,7 +79,7 @@ export function createMetrics() {
     }),
     lag: new Gauge({
       name: 'chartwire_waiting_oldest_seconds',
-      help: 'Age of the oldest work that is ready, in seconds. Retried: time since the first failed attempt.',
+      help: 'Age of the oldest work that is ready, in seconds. Retried: time since the first failed attempt. Changes: age of the oldest that the change feed does not show yet.',
       labelNames: ['queue'],
       registers: [registry],
     }),

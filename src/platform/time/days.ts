@@ -2,10 +2,10 @@
 export const day_min = 24 * 60;
 export const day_ms = day_min * 60_000;
 
-/** The day of a text that starts with `YYYY-MM-DD`; undefined if there is no such date, as on February 30. */
+/** The day of a text that starts with `YYYY-MM-DD`; undefined if there is no such date, as on February 30 or in the year 0. */
 export function parseDay(text: string): number | undefined {
   const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text.slice(0, 10));
-  if (!parts) return undefined;
+  if (!parts || parts[1] === '0000') return undefined;
   const [year, month, day] = [Number(parts[1]), Number(parts[2]), Number(parts[3])];
   const date = new Date(0);
   // Date.UTC takes the years 0 to 99 for 1900 to 1999.
@@ -62,6 +62,24 @@ export function parseInstant(text: string): number | undefined {
   // Date.parse is only specified for an offset with a colon.
   const ms = Date.parse(`${local}${hours === undefined ? zone : `${hours}:${minutes}`}`);
   return Number.isNaN(ms) || parseDay(text) === undefined ? undefined : ms;
+}
+
+/** Of the years 1 to 9999 in UTC. Others have no ISO 8601 text of the usual form, and the database does not take them. */
+const [first_ms, last_ms] = [Date.parse('0001-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+
+/** Whether an instant is within the years 1 to 9999 in UTC. */
+export function isStorable(ms: number): boolean {
+  return ms >= first_ms && ms <= last_ms;
+}
+
+/** The nearest instant within the years 1 to 9999 in UTC: an EMR's appointment in the evening of 9999-12-31 is not. */
+export function toStorable(ms: number): Date {
+  return new Date(Math.min(Math.max(ms, first_ms), last_ms));
+}
+
+/** `2026-03-08T14:30:00.000Z`, or null outside of the years 1 to 9999 and for NaN. */
+export function formatInstant(ms: number): string | null {
+  return isStorable(ms) ? new Date(ms).toISOString() : null;
 }
 
 function toDay(date: string): number {

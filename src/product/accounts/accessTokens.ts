@@ -77,7 +77,8 @@ export async function listLinkedAccounts(
       SELECT account.reference_id AS access_token_reference_id, account.user_id, organization.org_id,
              organization.connector AS emr, account.status, iso(account.linked_at) AS linked_at,
              (SELECT json_build_object('job_id', job.id, 'status', job.state,
-                       'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)))
+                       'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)),
+                       'emr_requests', coalesce(job.emr_requests, 0))
                 FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
                ORDER BY job.id DESC LIMIT 1) AS last_sync,
              (SELECT count(*) FROM jobs WHERE jobs.account_id = account.id AND jobs.parked

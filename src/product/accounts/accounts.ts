@@ -1,7 +1,8 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newReference, parseId } from '../../catalog/ids.ts';
-import type { MrnRule } from '../../emr/connector.ts';
+import type { MrnRule, VisitType } from '../../emr/connector.ts';
 import type { Capability } from '../../emr/operations/operations.ts';
+import type { SearchConstants } from '../../emr/requestSettings.ts';
 import { readBatch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { hashCredential } from '../../platform/security/signatures.ts';
@@ -44,6 +45,8 @@ export function findAccountByToken(ctx: Context, access_token: string): Promise<
 
 export type StoredAccount = Account & {
   emr_address: string;
+  /** Those that name the practice, where several share the address. */
+  search_params: SearchConstants;
   timezone: string;
   /** The person who signed in to the EMR when the account was linked. */
   emr_user_id: string;
@@ -61,6 +64,8 @@ export type StoredAccount = Account & {
   parallel_writes_max: number | null;
   /** Which identifier is the MRN; null: the connector decides. */
   mrn_rule: MrnRule | null;
+  /** Set by an operator, for EMRs that do not list theirs. */
+  visit_types: VisitType[] | null;
   credentials_sealed: Buffer;
   grant_sealed: Buffer;
   token_sealed: Buffer;
@@ -85,11 +90,12 @@ const accounts_read = readBatch<{ account_id: string }, StoredAccount>((sql) =>
 
 function selectAccount(sql: Query, account_id: Fragment): Fragment {
   return sql`SELECT accounts.id, accounts.client_id, accounts.organization_id, accounts.user_id, organizations.org_id,
-           organizations.connector, organizations.emr_address, organizations.timezone, accounts.reference_id,
+           organizations.connector, organizations.emr_address, organizations.search_params, organizations.timezone,
+           accounts.reference_id,
            accounts.status, accounts.capabilities, accounts.emr_user_id, accounts.emr_user_name, accounts.emr_app_id,
            accounts.unlinked_at, accounts.linked_at::text AS linked_at, ${knownToWork(sql)} AS known_to_work,
            (SELECT parallel FROM write_limits WHERE account_id = accounts.id) AS parallel_writes,
-           organizations.parallel_writes_max, ${mrnRule(sql)} AS mrn_rule,
+           organizations.parallel_writes_max, ${mrnRule(sql)} AS mrn_rule, organizations.visit_types,
            accounts.credentials_sealed, accounts.grant_sealed, accounts.token_hash, accounts.token_sealed
       FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
      WHERE accounts.id = ${account_id}`;

@@ -1,3 +1,4 @@
+import type { ExportedRecords, Exporter } from '../../emr/bulkExports.ts';
 import type {
   Access,
   Connector,
@@ -14,6 +15,7 @@ import type { Capability, OperationName, Operations } from '../../emr/operations
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 import type { UsedSession } from '../jobs/jobs.ts';
+import { takeTurns } from '../jobs/writeTurns.ts';
 import {
   type Account,
   bindings,
@@ -36,6 +38,7 @@ import {
 } from './capabilities.ts';
 import { emrEndpoint, findEmrApp } from './emrApps.ts';
 import { renewGrant } from './grantRenewals.ts';
+import { openRequestBudget } from './requestBudgets.ts';
 import { readServerMarker, recordLoad, storeServerMarker } from './serverFacts.ts';
 
 /** An account with its credentials unsealed, ready for EMR calls. */
@@ -50,6 +53,8 @@ export type ConnectedAccount = {
    * `operations` are those supported before.
    */
   refreshCapabilities: (options?: { retry_refused?: boolean; thorough?: boolean }) => Promise<void>;
+  /** Reads lists by bulk export, for connectors that have any. */
+  openExporter: () => Exporter | undefined;
   /** The identifiers of a few patients, if the connector has a rule for the MRN. */
   sampleIdentifiers: () => Promise<IdentifierSample | undefined>;
 };
@@ -57,13 +62,17 @@ export type ConnectedAccount = {
 /**
  * Opens the account of a job, or of a request, with its sealed credentials. Throws `login_required` if it must be
  * re-linked, and `refused`, which is final, if it was unlinked after the job was accepted: an account that was
- * re-linked since may belong to someone else. Sets the `session` that the job uses, also when it is renewed.
+ * re-linked since may belong to someone else. Sets the `session` that the job uses, also when it is renewed, and counts
+ * its `requests`.
  */
 export async function connectAccount(
-  ctx: Context,
-  job: { id?: number; client_id: string; account_id: string; session?: UsedSession },
+  given: Context,
+  job: { id?: number; client_id: string; account_id: string; session?: UsedSession; requests?: number },
   signal: AbortSignal,
+  { exported }: { exported?: ExportedRecords } = {},
 ): Promise<ConnectedAccount> {
+  // A session that is renewed is stored in a dry run too: the EMR may accept the former one no longer.
+  const ctx = given.dry_run ? { ...given, db: given.dry_run.db } : given;
   // Read again for every job: an account may have been re-linked, unlinked or renewed since the previous one.
   const account = await readAccountBatched(ctx.db, job);
   if (account && job.id !== undefined && (await isUnlinked(ctx.db, account, job.id))) {
@@ -75,29 +84,44 @@ export async function connectAccount(
   const session = { grant_sealed: account.grant_sealed, linked_at: account.linked_at };
   job.session = session;
   requireApp(ctx, account, connector, secrets.credentials);
+  const emr = await emrEndpoint(ctx, account, signal);
+  const onRequest = () => {
+    job.requests = (job.requests ?? 0) + 1;
+    ctx.metrics.emr_requests.inc({ emr: connector.name });
+  };
   const endpoint = {
-    ...(await emrEndpoint(ctx, account, signal)),
+    ...emr,
+    outbound: observeRequests(emr.outbound, onRequest),
     observeLoad: loadObserver(ctx, account, connector),
+    budget: await openBudget(ctx, account, connector, signal),
+    dry_run: ctx.dry_run !== undefined,
   };
   const access = {
     ...secrets,
     timezone: account.timezone,
     mrn_rule: account.mrn_rule ?? undefined,
+    visit_types: account.visit_types ?? undefined,
     shared_markers: sharedMarkers(ctx, account),
-    saveGrant: (grant: Grant) => storeGrant(ctx, account, session, { grant }),
+    exported,
+    saveGrant: async (grant: Grant) => {
+      if (!ctx.dry_run) await storeGrant(ctx, account, session, { grant });
+    },
     renewGrant: async (used: Grant, renew: RenewGrant) => {
       const { grant, sealed } = await renewGrant(ctx, account, { used, renew, signal });
       session.grant_sealed = sealed;
       return grant;
     },
   };
+  const supported = selectOperations(connector.open(endpoint, access), listCapabilities(ctx, account));
+  const takes_turns = connector.limits.one_write_per_address && !ctx.dry_run;
   return {
     account,
     connector,
     operations: watchOperations(
-      selectOperations(connector.open(endpoint, access), listCapabilities(ctx, account)),
+      takes_turns ? takeTurns(ctx.db.system, account.emr_address, supported, signal) : supported,
       createObserver(ctx, account),
     ),
+    openExporter: () => connector.openExporter?.(endpoint, access),
     sampleIdentifiers: async () => connector.sampleIdentifiers?.(endpoint, access),
     refreshCapabilities: async ({ retry_refused = false, thorough = true } = {}) => {
       if (endpoint.pins) await checkPins(ctx, account, connector, endpoint);
@@ -186,12 +210,35 @@ function loadObserver(ctx: Context, account: StoredAccount, connector: Connector
   };
 }
 
-/** Records what using an account has shown. A failure is only logged: the EMR has responded either way. */
+/** Calls `onRequest` before each request. */
+function observeRequests(outbound: EmrEndpoint['outbound'], onRequest: () => void): EmrEndpoint['outbound'] {
+  return {
+    ...outbound,
+    fetch: (...request) => {
+      onRequest();
+      return outbound.fetch(...request);
+    },
+  };
+}
+
+/** For EMRs whose servers differ. Somebody waits for a dry run, which fails instead of waiting for the next minute. */
+async function openBudget(
+  ctx: Context,
+  { emr_address }: StoredAccount,
+  { limits }: Connector,
+  signal: AbortSignal,
+): Promise<EmrEndpoint['budget']> {
+  if (limits.measured_max === undefined || ctx.dry_run) return undefined;
+  return openRequestBudget(ctx, emr_address, signal);
+}
+
+/** Records what using an account has shown, except in a dry run. A failure is only logged: the EMR has responded either way. */
 function createRecorder(
   ctx: Context,
   { client_id }: StoredAccount,
 ): (work: (tx: Tx) => Promise<void>) => Promise<void> {
   return async (work) => {
+    if (ctx.dry_run) return;
     try {
       await ctx.db.tenant(client_id, work);
     } catch (error) {

@@ -1,6 +1,7 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newId, newToken } from '../../catalog/ids.ts';
 import type { Credentials, SignIn } from '../../emr/connector.ts';
+import { type SearchConstants, sameParams } from '../../emr/requestSettings.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
@@ -16,6 +17,7 @@ export type NewLink = {
   org_id: string;
   connector: string;
   emr_address: string;
+  search_params: SearchConstants;
   /** The account to link again, in update mode. */
   account_id: string | null;
   emr_app_id: string | null;
@@ -83,11 +85,22 @@ export function requireSameUser(
 }
 
 async function ensureOrganization(tx: Tx, link: NewLink): Promise<string> {
-  const { client_id, org_id, connector, emr_address, signed_in } = link;
+  const { client_id, org_id, connector, emr_address, search_params, signed_in } = link;
   const { timezone, mrn_guess } = signed_in;
-  const row = await addOrganization(tx, { client_id, org_id, connector, emr_address, timezone, mrn_guess });
+  const row = await addOrganization(tx, {
+    client_id,
+    org_id,
+    connector,
+    emr_address,
+    search_params,
+    timezone,
+    mrn_guess,
+  });
   // Two first links of one organization may run at once; the second to finish must be to the same EMR.
   if (row.connector !== connector) throw apiError('emr_name_mismatch');
   if (row.emr_address !== emr_address) throw apiError('emr_domain_mismatch');
+  if (!sameParams(row.search_params, search_params)) {
+    throw apiError('search_params_mismatch', undefined, { field: 'search_params' });
+  }
   return row.id;
 }

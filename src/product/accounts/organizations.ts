@@ -1,6 +1,7 @@
 import { apiError } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
-import type { MrnRule } from '../../emr/connector.ts';
+import type { MrnRule, VisitType } from '../../emr/connector.ts';
+import type { SearchConstants } from '../../emr/requestSettings.ts';
 import type { CodeLists } from '../../model/settings.ts';
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
@@ -26,26 +27,28 @@ export type NewOrganization = {
   org_id: string;
   connector: string;
   emr_address: string;
+  search_params: SearchConstants;
   timezone: string | undefined;
   mrn_guess: MrnRule | undefined;
 };
+
+type IdentifiedOrganization = Pick<NewOrganization, 'connector' | 'emr_address' | 'search_params'> & { id: string };
 
 /**
  * Adds an organization, or returns the existing one with its connector and address. One account may see less of the EMR
  * than another: if it cannot read the time zone, the stored zone is kept. Which identifier is the
  * MRN is guessed once: the accounts of an organization must agree on it.
  */
-export async function addOrganization(
-  tx: Tx,
-  organization: NewOrganization,
-): Promise<{ id: string; connector: string; emr_address: string }> {
-  const { client_id, org_id, connector, emr_address, timezone = null, mrn_guess } = organization;
-  const [row] = await tx<{ id: string; connector: string; emr_address: string }[]>`
-    INSERT INTO organizations AS existing (id, client_id, org_id, connector, emr_address, timezone, mrn_guess)
-      VALUES (${newId()}, ${client_id}, ${org_id}, ${connector}, ${emr_address}, coalesce(${timezone}::text, 'UTC'),
+export async function addOrganization(tx: Tx, organization: NewOrganization): Promise<IdentifiedOrganization> {
+  const { client_id, org_id, connector, emr_address, search_params, timezone = null, mrn_guess } = organization;
+  const [row] = await tx<IdentifiedOrganization[]>`
+    INSERT INTO organizations AS existing (id, client_id, org_id, connector, emr_address, search_params, timezone,
+                                           mrn_guess)
+      VALUES (${newId()}, ${client_id}, ${org_id}, ${connector}, ${emr_address},
+              ${JSON.stringify(search_params)}::text::jsonb, coalesce(${timezone}::text, 'UTC'),
               ${mrn_guess ? JSON.stringify(mrn_guess) : null}::text::jsonb)
     ON CONFLICT (client_id, org_id) DO UPDATE SET timezone = coalesce(${timezone}::text, existing.timezone)
-    RETURNING id, connector, emr_address`;
+    RETURNING id, connector, emr_address, search_params`;
   if (!row) throw new Error('An upsert returned no row.');
   return row;
 }
@@ -55,11 +58,11 @@ export async function setEmrAddress(tx: Tx, org_id: string, emr_address: string)
 }
 
 /** The settings of an organization for its EMR's server. */
-export type EmrSettings = MrnSetting & { parallel_writes_max: number | null };
+export type EmrSettings = MrnSetting & { parallel_writes_max: number | null; visit_types: VisitType[] | null };
 
 export async function lockEmrSettings(tx: Tx, id: string): Promise<EmrSettings & { connector: string }> {
   const [row] = await tx<(EmrSettings & { connector: string })[]>`
-    SELECT mrn_system, mrn_type, parallel_writes_max, connector FROM organizations WHERE id = ${id} FOR NO KEY UPDATE`;
+    SELECT mrn_system, mrn_type, parallel_writes_max, visit_types, connector FROM organizations WHERE id = ${id} FOR NO KEY UPDATE`;
   if (!row) throw apiError('record_not_found', { noun: 'Organization', id });
   return row;
 }
@@ -67,7 +70,8 @@ export async function lockEmrSettings(tx: Tx, id: string): Promise<EmrSettings &
 /** The next sync reads the records again in full if this changes which identifier is the MRN. */
 export async function setEmrSettings(tx: Tx, id: string, settings: EmrSettings): Promise<void> {
   await tx`UPDATE organizations SET mrn_system = ${settings.mrn_system}, mrn_type = ${settings.mrn_type},
-      parallel_writes_max = ${settings.parallel_writes_max}
+      parallel_writes_max = ${settings.parallel_writes_max},
+      visit_types = ${settings.visit_types && JSON.stringify(settings.visit_types)}::text::jsonb
     WHERE id = ${id}`;
 }
 
@@ -88,6 +92,20 @@ export async function setAppointmentMinutes(tx: Tx, id: string, minutes: number 
 
 export async function markSynced(tx: Tx, id: string): Promise<void> {
   await tx`UPDATE organizations SET synced_at = now() WHERE id = ${id}`;
+}
+
+/**
+ * Postpones the next scheduled sync so that the requests of this one, `requests` more than stored, stay within
+ * `per_hour` on average. `minutes_max`: at most so long after the start of this one.
+ */
+export async function spaceSyncs(
+  tx: Tx,
+  { id, job_id, requests }: { id: string; job_id: number; requests: number },
+  { per_hour, minutes_max }: { per_hour: number; minutes_max: number },
+): Promise<void> {
+  await tx`UPDATE organizations SET next_sync_at = greatest(next_sync_at, job.started_at + make_interval(secs =>
+        least((coalesce(job.emr_requests, 0) + ${requests}) * 3600.0 / ${per_hour}, ${minutes_max} * 60.0)))
+     FROM jobs AS job WHERE organizations.id = ${id} AND job.id = ${job_id}`;
 }
 
 /** Makes an organization's next sync due now. */

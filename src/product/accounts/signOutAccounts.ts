@@ -3,7 +3,7 @@ import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { Context } from '../context.ts';
 import { bindings, lockAccount, readAccount, type StoredAccount } from './accounts.ts';
 import { currentCredentials, requireConnector } from './connectAccount.ts';
-import { type EndpointContext, emrEndpoint } from './emrApps.ts';
+import { type EmrOfAccount, type EndpointContext, signOutEndpoint } from './emrApps.ts';
 import { claimEndedGrant, type EndedGrant, findDueGrants, removeEndedGrant } from './grantRenewals.ts';
 
 export type SignOutContext = EndpointContext & Pick<Context, 'connectors' | 'audit' | 'log'>;
@@ -27,13 +27,13 @@ export async function signOutAccounts(ctx: SignOutContext): Promise<void> {
 /** Ends a grant at the EMR. Returns whether the EMR supports that. */
 export async function signOut(
   ctx: EndpointContext & Pick<Context, 'connectors'>,
-  emr: { client_id: string; connector: string; emr_address: string; emr_app_id: string | null },
+  emr: EmrOfAccount & { connector: string },
   access: { credentials: Credentials; grant: Grant },
 ): Promise<boolean> {
   const connector = requireConnector(ctx, emr.connector);
   if (!connector.signOut) return false;
   const signal = AbortSignal.timeout(timeout_ms);
-  return connector.signOut(await emrEndpoint(ctx, emr, signal), access);
+  return connector.signOut(await signOutEndpoint(ctx, emr, signal), access);
 }
 
 async function signOutOnce(ctx: SignOutContext, client_id: string, id: string): Promise<void> {

@@ -53,6 +53,15 @@ export const alert_catalogue = {
       'Check that a worker process is running (GET /readyz). If all are busy, add one or raise WORKER_JOBS or WORKER_DELIVERIES.',
     page: 'Overview',
   },
+  change_feed_stalled: {
+    title: 'Change feed stalled',
+    severity: 'warning',
+    cause:
+      'A transaction in the database server has been open for more than a minute. The change feed waits for it, so that no change is skipped.',
+    remedy:
+      'Find it in pg_stat_activity (oldest xact_start with a backend_xid, of any database of the server) or in pg_prepared_xacts, and end it. Readers then get what has waited.',
+    page: 'Overview',
+  },
   audit_verification_failed: {
     title: 'Audit verification failed',
     severity: 'critical',
@@ -110,6 +119,25 @@ export const alert_catalogue = {
     remedy:
       'Check in the EMR whether the records are gone. If so, confirm the removal on the accounts page; if not, check the EMR and the permissions of the linked user.',
     page: 'Accounts',
+  },
+  directory_failing: {
+    title: 'Practice directory not refreshed',
+    severity: 'warning',
+    cause:
+      'A list of practices could not be read again from its URL, or lacks so many practices that none were removed. The directory still has what was imported before.',
+    remedy:
+      'See the reason with chartwire directory list. Import the list from its new URL, or with --accept-removals if the practices are gone; remove a list that is no longer published.',
+    page: 'Overview',
+    reminder_days: [7],
+  },
+  secret_expiring: {
+    title: 'Client secret expires',
+    severity: 'warning',
+    cause:
+      'A secret of a client expires within 14 days, or has expired, and no newer one with the same access is in use. Requests with it are then rejected.',
+    remedy: 'Create a new secret with the same access, put it into the application, and revoke the old one.',
+    page: 'Settings → Clients, the client',
+    reminder_days: [7, 11, 13],
   },
   destination_changed: {
     title: 'New or changed destination',

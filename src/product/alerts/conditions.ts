@@ -1,5 +1,6 @@
 import { firstIdAt, timeOfId } from '../../catalog/ids.ts';
 import type { Query } from '../../platform/db/database.ts';
+import { formatDestination } from '../../platform/security/outbound.ts';
 import { createStamp, findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import type { Context } from '../context.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
@@ -35,6 +36,7 @@ const of_installation = { client_id: null, organization_id: null, count: 1 };
 
 /** Longer than the pause between two attempts of a job or a delivery that is retried soon. */
 const stalled_s = 300;
+const feed_stalled_s = 60;
 const old_transaction_s = 900;
 /** Longer than it takes to restart an EMR or a receiver; a job is then at its eighth attempt, a webhook at its third. */
 const failing_s = 300;
@@ -61,6 +63,8 @@ const destination_labels: Record<string, string> = {
   emr_app: 'EMR app for',
 };
 const new_owner_hours = 24;
+/** An expired secret is no longer a problem when nobody has replaced it for as long. */
+const expiring_days = 14;
 
 /** When each alert is open. Reads only columns that the system role may read across tenants. */
 const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertContext) => Promise<Finding[]>> = {
@@ -121,6 +125,12 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
       }));
   },
 
+  change_feed_stalled: async (_sql, { change_lag }) => {
+    if (change_lag <= feed_stalled_s) return [];
+    const summary = `The change feed has not shown a change for ${Math.floor(change_lag)} seconds.`;
+    return [{ subject: 'changes', summary, page: '/' }];
+  },
+
   audit_verification_failed: async (sql, _queues, { system_keys }) => {
     // A later verification without faults, or an accepted restore, ends it, unless someone forged or changed its record.
     const last = await findLastRecord(sql, { actions: ['audit.verify', 'audit.anchor', 'audit.reanchor'] });
@@ -170,7 +180,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     const rows = await sql<(OfClient & { id: string; status: 'enabled' | 'disabled' })[]>`
       SELECT endpoint.id, endpoint.status, endpoint.client_id, clients.public_id, clients.name
         FROM webhook_endpoints AS endpoint JOIN clients ON clients.id = endpoint.client_id
-       WHERE failing_since IS NOT NULL
+       WHERE failing_since IS NOT NULL AND paused_at IS NULL
          AND (status = 'disabled' OR failing_since <= now() - make_interval(secs => ${failing_s}))
        ORDER BY endpoint.id`;
     return rows.map(({ id, status, client_id, public_id, name }) => ({
@@ -210,6 +220,41 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
       organization_id,
       summary: `${name}: the EMR of practice ${org_id} no longer lists ${missing} of ${stored} ${kind.replaceAll('_', ' ')}.`,
       page: `/clients/${public_id}/accounts`,
+    }));
+  },
+
+  directory_failing: async (sql) => {
+    const rows = await sql<{ id: string; name: string; failing: boolean; missing: number | null; stored: number }[]>`
+      SELECT id, name, failing_since IS NOT NULL AS failing, held_missing AS missing, held_stored AS stored
+        FROM directory_sources WHERE url IS NOT NULL AND (failing_since IS NOT NULL OR held_missing IS NOT NULL)
+       ORDER BY id`;
+    return rows.map(({ id, name, failing, missing, stored }) => ({
+      subject: id,
+      summary: failing
+        ? `The list of practices at ${formatDestination(name)} could not be read.`
+        : `The list of practices at ${formatDestination(name)} lacks ${missing} of ${stored} practices.`,
+      page: '/',
+    }));
+  },
+
+  secret_expiring: async (sql) => {
+    const rows = await sql<(OfClient & { id: string; last_four: string; expired: boolean; expires_at: string })[]>`
+      SELECT secret.id, last_four, expires_at <= now() AS expired, iso(expires_at) AS expires_at, secret.client_id,
+             clients.public_id, clients.name
+        FROM client_secrets AS secret JOIN clients ON clients.id = secret.client_id
+       WHERE revoked_at IS NULL AND expires_at BETWEEN now() - make_interval(days => ${expiring_days})
+                                                   AND now() + make_interval(days => ${expiring_days})
+         AND NOT EXISTS (SELECT FROM client_secrets AS newer
+                          WHERE newer.client_id = secret.client_id AND newer.revoked_at IS NULL
+                            AND newer.access = secret.access AND newer.org_id IS NOT DISTINCT FROM secret.org_id
+                            AND newer.id > secret.id AND coalesce(newer.expires_at > secret.expires_at, true)
+                            AND newer.last_used_at >= coalesce(secret.last_used_at, '-infinity'))
+       ORDER BY secret.id`;
+    return rows.map(({ id, last_four, expired, expires_at, client_id, public_id, name }) => ({
+      subject: id,
+      client_id,
+      summary: `${name}: the secret that ends with ${last_four} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
+      page: `/settings/clients/${public_id}`,
     }));
   },
 

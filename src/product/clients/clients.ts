@@ -1,11 +1,18 @@
 import { apiError } from '../../catalog/errors.ts';
-import { newId, newReference, newToken } from '../../catalog/ids.ts';
+import { newId, newReference } from '../../catalog/ids.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/outbound.ts';
-import { hashCredential, hashToken, sameHash } from '../../platform/security/signatures.ts';
-import type { Context, SecretUses } from '../context.ts';
+import type { Context } from '../context.ts';
+import {
+  addSecret,
+  matchSecret,
+  type NewSecret,
+  readActiveSecrets,
+  type SecretScope,
+  type StoredSecret,
+} from './secrets.ts';
 
 /** An application that calls the API: the tenant. */
 export type Client = { id: string; public_id: string; name: string; mode: 'live' | 'test'; callback_urls: string[] };
@@ -30,48 +37,41 @@ export type ClientSettings = ClientRow &
   ClientPage & {
     created_at: string;
     callback_urls: string[];
-    keys: {
+    keys: (SecretScope & {
       id: string;
       last_four: string | null;
       label: string | null;
       created_by: string | null;
       created_at: string;
+      expires_at: string | null;
       /** Up to a minute late. */
       last_used_at: string | null;
-    }[];
+    })[];
   };
 
 export type ClientChanges = Partial<ClientPage & Pick<Client, 'callback_urls'>>;
 
-/** What the list of secrets says about one. `created_by` is an operator's email address, or the part of the service. */
-export type SecretNote = { created_by?: string; label?: string | undefined };
+type ClientWithSecrets = Client & { secrets: readonly StoredSecret[] };
 
-/** Both lists are in the same order. */
-type ClientWithSecrets = Client & { secret_ids: string[]; secret_hashes: Buffer[] };
-
-/** The client with these credentials. Undefined if either is wrong: the caller must not learn which one. */
+/**
+ * The client with these credentials, and what its secret permits. Undefined if either is wrong: the caller must not learn
+ * which one.
+ */
 export async function authenticateClient(
   ctx: Context,
   public_id: string | undefined,
   secret: string | undefined,
-): Promise<Client | undefined> {
+): Promise<{ client: Client; secret: SecretScope } | undefined> {
   if (!public_id || !secret) return undefined;
   const client = await ctx.lookups.find<ClientWithSecrets>('client_credentials', public_id, async () => {
-    const [row] = await ctx.db.system<ClientWithSecrets[]>`
-      SELECT id, public_id, name, mode, callback_urls,
-             array(SELECT id FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL ORDER BY id)
-               AS secret_ids,
-             array(SELECT secret_hash FROM client_secrets WHERE client_id = clients.id AND revoked_at IS NULL ORDER BY id)
-               AS secret_hashes
-        FROM clients WHERE public_id = ${public_id}`;
-    return row;
+    const [row] = await ctx.db.system<Client[]>`
+      SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${public_id}`;
+    return row && { ...row, secrets: await readActiveSecrets(ctx.db.system, row.id) };
   });
-  if (!client) return undefined;
-  const hash = hashCredential(secret);
-  const secret_id = client.secret_ids[client.secret_hashes.findIndex((candidate) => sameHash(candidate, hash))];
-  if (secret_id === undefined) return undefined;
-  ctx.secret_uses.note({ client_id: client.id, secret_id });
-  return client;
+  const used = client && matchSecret(client.secrets, secret);
+  if (!used) return undefined;
+  ctx.secret_uses.note({ client_id: client.id, secret_id: used.id });
+  return { client, secret: used };
 }
 
 /** A client identified by other means than its credentials, such as a link token. */
@@ -103,7 +103,7 @@ export async function createClient(
   db: Database,
   client: NewClient,
   record: (tx: Tx, created: { id: string; client_id: string }) => Promise<void> = async () => {},
-  note: SecretNote = {},
+  secret: NewSecret = {},
 ): Promise<{ id: string; client_id: string; client_secret: string }> {
   const id = newId();
   const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
@@ -112,46 +112,9 @@ export async function createClient(
       VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
               ${client.frame_origins ?? []}, ${client.logo ?? null}, ${client.colour ?? null})`;
     await record(tx, { id, client_id: public_id });
-    return addSecret(tx, id, client.mode, note);
+    return addSecret(tx, id, client.mode, secret);
   });
   return { id, client_id: public_id, client_secret };
-}
-
-/** Adds a secret. Two can be active, so that a secret can be replaced without downtime; a third revokes the oldest. */
-export async function addSecret(
-  tx: Tx,
-  client_id: string,
-  mode: 'live' | 'test',
-  { created_by, label }: SecretNote = {},
-): Promise<string> {
-  const secret = newToken(mode === 'live' ? 'live_client_secret' : 'test_client_secret');
-  await tx`INSERT INTO client_secrets (id, client_id, secret_hash, last_four, label, created_by)
-    VALUES (${newId()}, ${client_id}, ${hashToken(secret)}, ${secret.slice(-4)}, ${label || null}, ${created_by ?? null})`;
-  await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL
-    AND id NOT IN (SELECT id FROM client_secrets WHERE client_id = ${client_id} AND revoked_at IS NULL
-                   ORDER BY id DESC LIMIT 2)`;
-  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
-  return secret;
-}
-
-/** Skips a secret that another process has marked in the last minute. */
-export async function markSecretUsed(tx: Tx, id: string): Promise<void> {
-  await tx`UPDATE client_secrets SET last_used_at = now()
-    WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`;
-}
-
-/** Revokes a secret. Returns false if there is no such active secret. */
-export async function revokeSecret(tx: Tx, client_id: string, id: string): Promise<boolean> {
-  const revoked = await tx`
-    UPDATE client_secrets SET revoked_at = now() WHERE id = ${id} AND client_id = ${client_id} AND revoked_at IS NULL`;
-  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
-  return revoked.count > 0;
-}
-
-/** Revokes all secrets of a client. */
-export async function revokeSecrets(tx: Tx, client_id: string): Promise<void> {
-  await tx`UPDATE client_secrets SET revoked_at = now() WHERE client_id = ${client_id} AND revoked_at IS NULL`;
-  await tx`SELECT pg_notify('chartwire_access', ${client_id})`;
 }
 
 /** Remembers that the inputs of all jobs that finished up to this time have been deleted. */
@@ -164,7 +127,8 @@ export async function readClientSettings(tx: Tx, client_id: string): Promise<Cli
     SELECT public_id AS client_id, name, mode, iso(created_at) AS created_at, callback_urls, frame_origins, logo, colour,
            (SELECT coalesce(json_agg(json_build_object(
                      'id', replace(id::text, '-', ''), 'last_four', last_four, 'label', label, 'created_by', created_by,
-                     'created_at', iso(created_at), 'last_used_at', iso(last_used_at)) ORDER BY id), '[]')
+                     'created_at', iso(created_at), 'expires_at', iso(expires_at), 'last_used_at', iso(last_used_at),
+                     'access', access, 'org_id', org_id) ORDER BY id), '[]')
               FROM client_secrets WHERE client_secrets.client_id = clients.id AND revoked_at IS NULL) AS keys
       FROM clients WHERE id = ${client_id}`;
   if (!row) throw new Error('The client no longer exists.');
@@ -233,33 +197,4 @@ export function checkLogo(logo: string): void {
 
 function invalid(field: keyof ClientChanges, rule: string): Error {
   return apiError('invalid_field', { rule: `${field} ${rule}` }, { field });
-}
-
-const period_ms = 60_000;
-
-/**
- * Notes when secrets are used. Requests do not wait for it. A secret is written at most once a minute per process, and the
- * statement skips what another process has just written.
- */
-export function openSecretUses(
-  { db, log }: Pick<Context, 'db' | 'log'>,
-  now: () => number = Date.now,
-): SecretUses & { close(): Promise<void> } {
-  const noted = new Map<string, number>();
-  const writing = new Set<Promise<void>>();
-  return {
-    note: ({ client_id, secret_id }) => {
-      const last = noted.get(secret_id) ?? Number.NEGATIVE_INFINITY;
-      if (now() - last < period_ms) return;
-      noted.set(secret_id, now());
-      const write = db
-        .tenant(client_id, (tx) => markSecretUsed(tx, secret_id))
-        .catch((error: unknown) => log.warn({ err: error }, 'use of a secret not noted'))
-        .finally(() => writing.delete(write));
-      writing.add(write);
-    },
-    close: async () => {
-      await Promise.all(writing);
-    },
-  };
 }

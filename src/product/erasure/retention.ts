@@ -5,7 +5,9 @@ import { resetSync } from '../accounts/organizations.ts';
 import { setInputsDeletedThrough } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { deleteSteps } from '../jobs/jobSteps.ts';
-import { clearErrors, clearInputs } from '../jobs/jobs.ts';
+import { clearInputs, clearJobTexts } from '../jobs/jobs.ts';
+import { deleteFailedBookings } from '../records/appointments.ts';
+import { deleteExport } from '../records/bulkExports.ts';
 import { deleteFailedPatients } from '../records/patients.ts';
 import { deleteRecords } from '../records/storeRecords.ts';
 import { deletePasses } from '../records/syncPasses.ts';
@@ -13,9 +15,10 @@ import { deletePasses } from '../records/syncPasses.ts';
 const batch = 1_000;
 
 /**
- * Deletes the requests and timelines of jobs that finished more than `days` ago: their input, their steps and the text of
- * their errors. The jobs themselves stay, with their type, state and times. A patient whose creation failed is deleted
- * with its request. Jobs that wait for a review keep theirs until they are reviewed. Syncs have no health data.
+ * Deletes the requests and timelines of jobs that finished more than `days` ago: their input, their reference, their steps
+ * and the text of their errors. The jobs themselves stay, with their type, state and times. A patient or an appointment
+ * whose creation failed is deleted with its request. Jobs that wait for a review keep theirs until they are reviewed.
+ * Syncs have no health data.
  */
 export async function purgeJobInputs(ctx: Pick<Context, 'db'>, days: number): Promise<number> {
   const clients = await ctx.db.system.pooled<{ id: string }[]>`SELECT id FROM clients`;
@@ -50,8 +53,9 @@ async function purgeBatch(tx: Tx, client_id: string, days: number): Promise<numb
   if (ready.length > 0) {
     const cleared = await clearInputs(tx, ready);
     await deleteSteps(tx, cleared);
-    await clearErrors(tx, cleared);
+    await clearJobTexts(tx, cleared);
     await deleteFailedPatients(tx, cleared);
+    await deleteFailedBookings(tx, cleared);
   }
   const last = jobs.at(-1);
   if (last) await setInputsDeletedThrough(tx, client_id, last.finished_at);
@@ -86,6 +90,7 @@ async function deleteCache(tx: Tx, organization_id: string): Promise<number> {
   let total = 0;
   for (const kind of record_kinds) total += await deleteRecords(tx, kind, organization_id);
   await deletePasses(tx, organization_id);
+  await deleteExport(tx, organization_id);
   await resetSync(tx, organization_id);
   return total;
 }

@@ -1,3 +1,4 @@
+import { appointments } from '../../model/records/appointments.ts';
 import { record_kinds } from '../../model/records/kinds.ts';
 import { patients } from '../../model/records/patients.ts';
 import type { Fragment, Query } from '../../platform/db/database.ts';
@@ -62,9 +63,17 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     // What is sealed with a deleted key can no longer be decrypted, even in backups.
     ['data_keys', by_account('owner_id')],
     ['name_suffixes', name_suffixes],
-    ...record_kinds.map((kind) => [kind.name, recordRules(kind)] as const),
+    ...record_kinds
+      .filter((kind) => kind.name !== 'patient_insurances')
+      .map((kind) => [kind.name, recordRules(kind)] as const),
+    // After the records: a patient's deletions stay, without the EMR's ids, so that readers of the change feed delete theirs.
+    ['record_changes', { ...by_organization, patient_traces: true }],
     ['record_counts', by_organization],
+    ['bulk_export_chunks', bulk_export_chunks],
+    ['bulk_exports', by_organization],
     ['sync_passes', by_organization],
+    ['document_passes', by_organization],
+    ['merged_charts', merged_charts],
     ['erased_patients', by_organization],
     ['alerts', by_organization],
     ['requests', by_account('account_id')],
@@ -112,6 +121,12 @@ const operations: Rules = {
   patient: (sql, { patient }) => sql`id = ANY (${patient.operation_ids}::uuid[])`,
 };
 
+/** Any part may contain the patient. The files are downloaded again then, and the patient is left out when they are read. */
+const bulk_export_chunks: Rules = {
+  ...by_organization,
+  patient: (sql, { organization_id }) => sql`organization_id = ${organization_id}`,
+};
+
 /** A marker starts with the id of its operation. */
 const server_markers: Rules = {
   ...by_organization,
@@ -125,11 +140,28 @@ const by_operation: Rules = {
   patient: (sql, { patient }) => sql`operation_id = ANY (${patient.operation_ids}::uuid[])`,
 };
 
-/** An added insurance has the id of its operation; an updated one is named in its operations. */
+/**
+ * An added insurance has the id of its operation; an updated one is named in its operations, which are deleted later. One
+ * that a sync has not read yet has no MRN.
+ */
 const patient_insurances: Rules = {
   ...by_organization,
-  patient: (sql, { patient }) => sql`id = ANY (${patient.operation_ids}::uuid[]) OR emr_insurance_id IN (
+  patient: (sql, { organization_id, patient }) => sql`organization_id = ${organization_id}
+    AND (patient_mrn = ${patient.mrn} OR patient_ehr_id = ${patient.ehr_id}) OR id = ANY (${patient.operation_ids}::uuid[])
+    OR organization_id = ${organization_id} AND ehr_id IN (
     SELECT input ->> 'emr_insurance_id' FROM operations WHERE id = ANY (${patient.operation_ids}::uuid[]))`,
+};
+
+/** Also the charts that were merged into the patient's. */
+const merged_charts: Rules = {
+  ...by_organization,
+  patient: (sql, { organization_id, patient }) => sql`organization_id = ${organization_id}
+    AND (mrn = ${patient.mrn} OR ehr_id = ${patient.ehr_id} OR ehr_id IN (
+      WITH RECURSIVE earlier AS (
+        SELECT ehr_id FROM merged_charts WHERE organization_id = ${organization_id} AND merged_into = ${patient.ehr_id}
+        UNION SELECT chart.ehr_id FROM earlier JOIN merged_charts AS chart
+          ON chart.organization_id = ${organization_id} AND chart.merged_into = earlier.ehr_id
+      ) SELECT ehr_id FROM earlier))`,
 };
 
 const jobs: Rules = { ...by_operation, ...by_organization };
@@ -182,8 +214,14 @@ function recordRules({ name, mrn_column }: { name: string; mrn_column?: string }
 
 /** Patients' names, and those of companies and providers. Deleted before their records, to be counted. */
 const name_suffixes: Rules = {
-  ...through('record_id', patients.name, 'id', recordRules(patients)),
   ...by_organization,
+  patient: (sql, scope) =>
+    sql`record_id IN (${[patients, appointments]
+      .map(
+        (kind) =>
+          sql`SELECT id FROM ${sql(kind.name)} WHERE ${rowsIn(sql, kind.name, recordRules(kind), scope) ?? sql`false`}`,
+      )
+      .reduce((all, each) => sql`${all} UNION ALL ${each}`)})`,
 };
 
 function selectAccounts(sql: Query, organization_id: string): Fragment {

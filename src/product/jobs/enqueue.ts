@@ -38,7 +38,7 @@ function createBatch(check: ReferenceCheck | undefined): Batch<DescribedJob, Que
  */
 export async function acceptJob({ db }: Pick<Context, 'db'>, new_job: NewJob, check?: ReferenceCheck): Promise<Queued> {
   const alone = () => db.tenant(new_job.client_id, (tx) => enqueueChecked(tx, new_job, check));
-  if (new_job.upload) return alone();
+  if (new_job.uploads?.length) return alone();
   const described = describe(new_job);
   if (described.text.length > text_max) return alone();
   try {
@@ -63,8 +63,8 @@ export type NewJob = {
   run_again_of?: number;
   /** The span that queues the job, for a link from its attempts. */
   traceparent?: string | null;
-  /** The file sent with the request. */
-  upload?: Buffer | undefined;
+  /** The files sent with the request. */
+  uploads?: readonly Buffer[] | undefined;
   idempotency?: IdempotencyKey | undefined;
   auditStatement?: AuditStatement | undefined;
 };
@@ -91,7 +91,7 @@ export const unknown_reference = 'unknown_reference';
 export type Queued = number | undefined | typeof unknown_reference;
 
 /**
- * Stores the idempotency key, the operation, its file, the job, its lane and the audit record in one statement, which
+ * Stores the idempotency key, the operation, its first file, the job, its lane and the audit record in one statement, which
  * is one transaction with one synced commit. Returns the job's id, or undefined if the key is in use.
  *
  * A concurrent request with the same key waits on the key's unique index until the first one has committed.
@@ -103,8 +103,13 @@ export async function enqueue(sql: Query, new_job: NewJob): Promise<number | und
 }
 
 export async function enqueueChecked(sql: Query, new_job: NewJob, check: ReferenceCheck | undefined): Promise<Queued> {
-  const { client_id, upload } = new_job;
+  const { client_id, operation, uploads: [upload, ...others] = [] } = new_job;
   const [queued] = await enqueueAll(sql, client_id, [describe(new_job)], { wait: key_wait, upload, check });
+  // In statements of their own, because the driver sends bytes as hexadecimal text.
+  for (const [n, content] of typeof queued === 'number' ? others.entries() : []) {
+    await sql`INSERT INTO uploads (operation_id, client_id, position, content)
+      VALUES (${operation.id}, ${client_id}, ${n + 1}, ${content})`;
+  }
   return queued;
 }
 
@@ -123,6 +128,7 @@ export function describe(new_job: NewJob): DescribedJob {
     parallel_max,
     run_again_of: new_job.run_again_of,
     traceparent: new_job.traceparent,
+    reference: operation.reference,
     scope_id: idempotency?.scope_id,
     key_hash: idempotency?.key_hash.toString('hex'),
     request_hash: idempotency?.request_hash.toString('hex'),
@@ -133,8 +139,8 @@ export function describe(new_job: NewJob): DescribedJob {
 
 /**
  * The same for many jobs of one client, in order; the commit costs no more than that of a single job. A key may also be
- * in use by an earlier job of the batch. `wait` limits how long it waits for a key or a lane. `upload` is the file of a
- * single job.
+ * in use by an earlier job of the batch. `wait` limits how long it waits for a key or a lane. `upload` is the first file
+ * of a single job.
  */
 export async function enqueueAll(
   sql: Query,
@@ -163,7 +169,7 @@ export async function enqueueAll(
 /** Queues another job for an existing operation. The marker stays the same; the input may have changed. */
 export async function enqueueAgain(
   tx: Tx,
-  new_job: Omit<NewJob, 'upload' | 'idempotency' | 'auditStatement'>,
+  new_job: Omit<NewJob, 'uploads' | 'idempotency' | 'auditStatement'>,
 ): Promise<number> {
   const [row] = await tx<{ id: number }[]>`
     WITH request AS MATERIALIZED (
@@ -189,7 +195,7 @@ function checkedRequests(sql: Query, jobs: readonly DescribedJob[], check: Refer
       SELECT tenant.id AS client_id, described.* FROM tenant CROSS JOIN ${describedRows(sql, jobs)}
     ), request AS MATERIALIZED (
       SELECT sent.client_id, operation_id, organization_id, account_id, type, parallel_max, run_again_of, traceparent,
-             scope_id, key_hash, request_hash, input, position,
+             reference, scope_id, key_hash, request_hash, input, position,
              CASE WHEN found.patient_id IS NULL THEN lane
                ELSE 'patient:' || replace(found.patient_id::text, '-', '') END AS lane,
              CASE WHEN found.patient_id IS NOT NULL THEN lane END AS earlier_lane
@@ -201,9 +207,10 @@ function describedRows(sql: Query, jobs: readonly DescribedJob[]): Fragment {
   const texts = jobs.map(({ text }) => text);
   return sql`ROWS FROM (json_to_recordset(${`[${texts.join(',')}]`}::text::json) AS (
       operation_id uuid, organization_id uuid, account_id uuid, type text, lane text, earlier_lane text,
-      parallel_max integer, run_again_of bigint, traceparent text, scope_id uuid, key_hash text, request_hash text, input json
+      parallel_max integer, run_again_of bigint, traceparent text, reference text, scope_id uuid, key_hash text,
+      request_hash text, input json
     )) WITH ORDINALITY AS described (operation_id, organization_id, account_id, type, lane, earlier_lane,
-      parallel_max, run_again_of, traceparent, scope_id, key_hash, request_hash, input, position)`;
+      parallel_max, run_again_of, traceparent, reference, scope_id, key_hash, request_hash, input, position)`;
 }
 
 function jobsAndLanes(sql: Query): Fragment {
@@ -250,14 +257,19 @@ export function insertUpload(sql: Query, content: Buffer): Fragment {
 /** The driver receives bytes as hexadecimal text, so they are read in parts: 1 MB of text at a time. */
 const part_bytes = 524_288;
 
-/** The file that was sent with an operation, while it is stored. */
-export async function readUpload(db: Database, client_id: string, operation_id: string): Promise<Buffer | undefined> {
+/** A file that was sent with an operation, while it is stored. */
+export async function readUpload(
+  db: Database,
+  client_id: string,
+  operation_id: string,
+  position: number,
+): Promise<Buffer | undefined> {
   const parts: Buffer[] = [];
   for (let from = 1; ; from += part_bytes) {
     const [row] = await db.read<{ part: Buffer; bytes: number }>(
       client_id,
       (sql) => sql`SELECT substring(content FROM ${from}::int FOR ${part_bytes}::int) AS part, length(content) AS bytes
-        FROM uploads WHERE client_id = ${client_id} AND operation_id = ${operation_id}`,
+        FROM uploads WHERE client_id = ${client_id} AND operation_id = ${operation_id} AND position = ${position}`,
     );
     if (!row) return undefined;
     parts.push(row.part);
@@ -265,6 +277,6 @@ export async function readUpload(db: Database, client_id: string, operation_id: 
   }
 }
 
-export async function deleteUpload(tx: Tx, operation_id: string): Promise<void> {
+export async function deleteUploads(tx: Tx, operation_id: string): Promise<void> {
   await tx`DELETE FROM uploads WHERE operation_id = ${operation_id}`;
 }

@@ -97,8 +97,8 @@ async function finishJobs(tx: Tx, finishing: readonly Finishing[]): Promise<(num
 /** The events of the jobs that have one, by job. */
 async function prepareJobEvents(tx: Tx, finishing: readonly Finishing[]): Promise<Map<number, PreparedEvent>> {
   const occurrences = finishing.flatMap(({ job, result: { event }, traceparent }) => {
-    const { client_id, account_id, id: job_id } = job;
-    return event === null ? [] : [{ client_id, account_id, job_id, event, traceparent }];
+    const { client_id, account_id, id: job_id, reference } = job;
+    return event === null ? [] : [{ client_id, account_id, job_id, reference, event, traceparent }];
   });
   const prepared = await prepareEvents(tx, occurrences);
   return new Map(occurrences.flatMap(({ job_id }, n) => (prepared[n] ? [[job_id, prepared[n]]] : [])));

@@ -48,6 +48,9 @@ export type Steps = {
   hasUnknownOutcome(): boolean;
 };
 
+/** A job that has failed, and what it has done so far. */
+export type FailedRun = { job: Job; steps: Pick<Steps, 'outcomes' | 'intentData'> };
+
 /** Key in the detail of an outcome that changed nothing in the EMR: the step may be sent as if for the first time. */
 const not_applied = 'not_applied';
 
@@ -68,12 +71,12 @@ export type NewStep = { name: string; kind: StoredStep['kind']; detail?: Data | 
 export function createSteps(db: Database, claimed: ClaimedJob): Steps {
   const { job } = claimed;
   const progress = readHistory(job.history);
-  const { open, cleared, outcomes, intent_data, restored } = progress;
+  const { outcomes, intent_data } = progress;
   const timeline = createTimeline(db, claimed);
   return {
     outcomes,
     intentData: (name) => intent_data.get(name),
-    hasUnknownOutcome: () => [...open].some((name) => !cleared.has(name)) || restored?.unproven === true,
+    hasUnknownOutcome: () => hasUnknownOutcome(progress),
     trace: (traceparent) => timeline.commit((tx) => setTraceparent(tx, job, traceparent)),
     note: (name, detail) => timeline.record({ name, kind: 'note', detail }),
     write: async (name, write, input, { with_intent, with_outcome = {} } = {}) => {
@@ -81,6 +84,20 @@ export function createSteps(db: Database, claimed: ClaimedJob): Steps {
       return (await findOutcome(timeline, progress, step)) ?? sendWrite(timeline, progress, step);
     },
   };
+}
+
+/** What the steps of a job's operation tell about it, for a job that is not running. */
+export function readSteps(history: StepHistory): FailedRun['steps'] & Pick<Steps, 'hasUnknownOutcome'> {
+  const progress = readHistory(history);
+  return {
+    outcomes: progress.outcomes,
+    intentData: (name) => progress.intent_data.get(name),
+    hasUnknownOutcome: () => hasUnknownOutcome(progress),
+  };
+}
+
+function hasUnknownOutcome({ open, cleared, restored }: Progress): boolean {
+  return [...open].some((name) => !cleared.has(name)) || restored?.unproven === true;
 }
 
 /** The timeline of a job, which changes only while this worker holds the lane. */

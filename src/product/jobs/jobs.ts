@@ -27,10 +27,14 @@ export type Job<Input = unknown> = {
   overtakes: boolean;
   /** The job of the same operation that an operator runs again with this one. */
   run_again_of: number | null;
+  /** The client's own reference. */
+  reference: string | null;
   /** The span that queued the job. */
   traceparent: string | null;
   /** The session of the account that this attempt uses. Set when the account is opened. */
   session?: UsedSession;
+  /** The requests that this attempt has sent to the EMR, without those that `addEmrRequests` has stored. */
+  requests?: number;
   input: Input;
   /** The steps of earlier attempts. */
   history: StepHistory;
@@ -66,9 +70,10 @@ export type JobFailure = { code: FailureCode; message: string; details?: Record<
  */
 export function insertJobs(sql: Query): Fragment {
   return sql`
-    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, run_again_of, traceparent, lane)
+    INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, run_again_of, traceparent,
+                      reference, lane)
       SELECT operation.client_id, request.organization_id, request.account_id, operation.id, request.type,
-             request.run_again_of, request.traceparent,
+             request.run_again_of, request.traceparent, request.reference,
              coalesce((SELECT key FROM lanes WHERE lanes.client_id = operation.client_id
                 AND lanes.organization_id = request.organization_id AND key = request.earlier_lane),
                CASE WHEN (request.organization_id, request.earlier_lane) IN (SELECT organization_id, lane FROM request)
@@ -118,12 +123,28 @@ export async function deferJob(tx: Tx, { job, lease }: ClaimedJob, pause_ms: num
   await releaseLane(tx, lease.id, pause_ms);
 }
 
+/** Stores further requests that a sync has sent to the EMR. */
+export async function addEmrRequests(tx: Tx, job_id: number, requests: number): Promise<void> {
+  await tx`UPDATE jobs SET emr_requests = coalesce(emr_requests, 0) + ${requests} WHERE id = ${job_id}`;
+}
+
 /** How a job ended. */
 export type FinishedJob = { id: number; state: FinalState; error: JobFailure | null; event_id: string | null };
 
 /** Ends jobs, whose lanes the caller has locked (migration 0022). */
 export async function setFinished(tx: Tx, finished: readonly FinishedJob[]): Promise<void> {
   await tx`SELECT finish_jobs(${tx.json(finished)}::text::json)`;
+}
+
+/** Ends a locked job of the queue. */
+export async function setCancelled(
+  tx: Tx,
+  { id }: Pick<Job, 'id'>,
+  { failure, event_id }: { failure: JobFailure; event_id: string | null },
+): Promise<void> {
+  await tx`UPDATE jobs SET state = 'cancelled', finished_at = clock_timestamp(), event_id = ${event_id},
+             error = ${JSON.stringify(failure)}::text::json, parked = false,
+             parked_ms = CASE WHEN parked THEN ${parkedMs(tx)} ELSE parked_ms END WHERE id = ${id}`;
 }
 
 /** Parks the queued jobs of an account. */
@@ -172,8 +193,13 @@ export async function reviewJob(
   throw existing ? apiError('job_not_reviewable') : apiError('record_not_found', { noun: 'Job', id: String(job_id) });
 }
 
-/** Deletes the texts and details of the errors of these operations' jobs: they may quote health data. The code stays. */
-export async function clearErrors(tx: Tx, operation_ids: readonly string[]): Promise<void> {
+/**
+ * Deletes what these operations' jobs contain of health data: their references, and the texts and details of their
+ * errors. The codes stay.
+ */
+export async function clearJobTexts(tx: Tx, operation_ids: readonly string[]): Promise<void> {
+  await tx`UPDATE jobs SET reference = NULL
+            WHERE operation_id = ANY (${[...operation_ids]}::uuid[]) AND reference IS NOT NULL`;
   await tx`UPDATE jobs SET error = json_build_object('code', error ->> 'code', 'message', 'Deleted.'), review_note =
              CASE WHEN review_note IS NOT NULL THEN 'Deleted.' END
             WHERE operation_id = ANY (${[...operation_ids]}::uuid[]) AND (error IS NOT NULL OR review_note IS NOT NULL)`;
@@ -193,6 +219,8 @@ export const job_transitions = [
   ['running', 'partial'],
   ['running', 'failed'],
   ['running', 'needs_review'],
+  // Before anything was sent to the EMR.
+  ['queued', 'cancelled'],
 ] as const;
 
 export type JobState = (typeof job_transitions)[number][number];
@@ -203,8 +231,11 @@ export const job_states = [...new Set(job_transitions.flat())];
 export const review_outcomes = ['done', 'not_done'] as const;
 export type ReviewOutcome = (typeof review_outcomes)[number];
 
-/** What a client requested. Its id is returned to the client and is part of the marker that the EMR stores. */
-export type Operation = { id: string; type: string; input: unknown };
+/**
+ * What a client requested. Its id is returned to the client and is part of the marker that the EMR stores. `reference` is
+ * the client's own one, which is stored with the job: another run of the operation can have another one.
+ */
+export type Operation = { id: string; type: string; input: unknown; reference: string | null };
 
 /** Inserts the operations of the CTE `request`, except those whose key is not in the CTE `accepted`. */
 export function insertOperations(sql: Query): Fragment {
@@ -220,6 +251,17 @@ export function updateOperation(sql: Query, operation: Pick<Operation, 'id' | 'i
   return sql`
     UPDATE operations SET input = ${JSON.stringify(operation.input)}::text::json WHERE id = ${operation.id}
     RETURNING id, client_id`;
+}
+
+/** Moves a locked job into another lane. */
+export async function setLane(tx: Tx, job_id: number, lane: string): Promise<void> {
+  await tx`UPDATE jobs SET lane = ${lane} WHERE id = ${job_id}`;
+}
+
+/** Gives the queued job of an operation the client's reference, unless it has one. */
+export async function addReference(tx: Tx, operation_id: string, reference: string): Promise<void> {
+  await tx`UPDATE jobs SET reference = ${reference}
+    WHERE operation_id = ${operation_id} AND state = 'queued' AND reference IS NULL`;
 }
 
 /** Deletes the inputs of those operations that still have one. Returns their ids. */
@@ -242,7 +284,7 @@ export function readJob(db: Database, client_id: string, account_id: string, job
                 FROM operations WHERE operations.id = shown.operation_id) AS mrns
         FROM (
         SELECT jsonb_build_object(
-          'job_id', job.id, 'type', job.type, 'status', job.state, 'attempts', job.attempts,
+          'job_id', job.id, 'type', job.type, 'reference', job.reference, 'status', job.state, 'attempts', job.attempts,
           'created_at', iso(job.created_at), 'started_at', iso(job.started_at), 'finished_at', iso(job.finished_at),
           'error', job.error, 'event_id', replace(job.event_id::text, '-', ''),
           'timeline', (SELECT coalesce(jsonb_agg(jsonb_build_object('step', step.name, 'kind', step.kind,

@@ -95,6 +95,24 @@ export async function lockIdleLanes(tx: Tx, account_id: string): Promise<string[
   return lanes.map((lane) => lane.id);
 }
 
+/** A locked lane: whether no worker holds it, and its first job. */
+type LockedLane = { id: string; idle: boolean; first_job_id: number | null };
+
+/** Locks the lane of a job; undefined if it has none, because the job is parked. */
+export async function lockLane(
+  tx: Tx,
+  { organization_id, lane }: { organization_id: string; lane: string },
+): Promise<LockedLane | undefined> {
+  const [locked] = await tx<{ id: string; idle: boolean }[]>`
+    SELECT id, locked_until IS NULL OR locked_until <= clock_timestamp() AS idle
+      FROM lanes WHERE organization_id = ${organization_id} AND key = ${lane} FOR UPDATE`;
+  if (!locked) return undefined;
+  const [first] = await tx<{ id: number }[]>`
+    SELECT id FROM jobs WHERE organization_id = ${organization_id} AND lane = ${lane}
+       AND state IN ('queued', 'running') AND NOT parked ORDER BY id LIMIT 1`;
+  return { ...locked, first_job_id: first?.id ?? null };
+}
+
 /** Creates the lanes of these jobs where they are missing, and locks them. */
 export async function restoreLanes(tx: Tx, job_ids: number[], parallel_max: number): Promise<string[]> {
   const lanes = await tx<{ id: string }[]>`

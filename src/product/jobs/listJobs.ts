@@ -14,6 +14,7 @@ export const job_filters = [
   'partial',
   'failed',
   'needs_review',
+  'cancelled',
   'unresolved',
   'unfixed',
 ] as const;
@@ -26,6 +27,8 @@ export type JobFilters = {
   from?: string | undefined;
   to?: string | undefined;
   code?: string | undefined;
+  /** The client's own reference. */
+  reference?: string | undefined;
   finished_from?: string | undefined;
   finished_to?: string | undefined;
   /** The last job of the previous page. */
@@ -84,14 +87,15 @@ export async function listJobs(
 
 /** Contains only the filters in use, so that each combination is planned with its own index. */
 function matching(sql: Query, client_id: string, filters: JobFilters): Fragment {
-  const { type, state, account_id, code, from, to, finished_from, finished_to, before } = filters;
+  const { type, state, account_id, code, reference, from, to, finished_from, finished_to, before } = filters;
   return sql`client_id = ${client_id}
     ${type === undefined ? sql`` : sql`AND type = ${type}`}
     ${state === undefined ? sql`` : sql`AND ${inState(sql, state)}`}
     ${account_id === undefined ? sql`` : sql`AND account_id = ${account_id}`}
     ${from === undefined ? sql`` : sql`AND created_at >= ${from}::text::timestamptz`}
     ${to === undefined ? sql`` : sql`AND created_at < ${to}::text::timestamptz`}
-    ${code === undefined ? sql`` : sql`AND ${unsuccessful(sql)} AND error ->> 'code' = ${code}`}
+    ${code === undefined ? sql`` : sql`AND ${failedWith(sql, code)}`}
+    ${reference === undefined ? sql`` : sql`AND reference = ${reference}`}
     ${finished_from === undefined ? sql`` : sql`AND finished_at >= ${finished_from}::text::timestamptz`}
     ${finished_to === undefined ? sql`` : sql`AND finished_at < ${finished_to}::text::timestamptz`}
     ${
@@ -106,6 +110,7 @@ function matching(sql: Query, client_id: string, filters: JobFilters): Fragment 
 /** The state lists repeat the predicates of the partial indexes literally, or the planner would not use the indexes. */
 function inState(sql: Query, state: JobFilter): Fragment {
   if (state === 'succeeded') return sql`state = 'succeeded'`;
+  if (state === 'cancelled') return sql`state = 'cancelled'`;
   if (state === 'parked') return sql`parked`;
   if (state === 'queued' || state === 'running') {
     return sql`state IN ('queued', 'running') AND ${isState(sql)[state]} AND NOT parked`;
@@ -132,14 +137,37 @@ export function unfixed(sql: Query): Fragment {
     AND NOT EXISTS (SELECT FROM jobs AS newer WHERE newer.operation_id = jobs.operation_id AND newer.id > jobs.id)`;
 }
 
+/** A canceled job has this code and no other. */
+function failedWith(sql: Query, code: string): Fragment {
+  if (code === 'cancelled') return sql`state = 'cancelled'`;
+  return sql`${unsuccessful(sql)} AND error ->> 'code' = ${code}`;
+}
+
 function unsuccessful(sql: Query): Fragment {
   return sql`state IN ('partial', 'failed', 'needs_review')`;
+}
+
+/** What a list leaves out: the patient, the failure reason, and the client's own reference, which may name the patient. */
+export type JobPatient = { job_id: number; mrn: string | null; message: string | null; reference: string | null };
+
+/** The patients, failure reasons and references of a client's jobs, in the given order. Contains health data. */
+export function readJobPatients(db: Database, client_id: string, job_ids: readonly number[]): Promise<JobPatient[]> {
+  return db.search<JobPatient>(
+    client_id,
+    (sql) => sql`
+      SELECT job.id AS job_id, job.error ->> 'message' AS message, job.reference,
+             coalesce(operation.patient_mrn, (SELECT mrn FROM patients WHERE patients.id = operation.id)) AS mrn
+        FROM unnest(${[...job_ids]}::bigint[]) WITH ORDINALITY AS wanted (id, position)
+        JOIN jobs AS job ON job.id = wanted.id
+        JOIN operations AS operation ON operation.id = job.operation_id
+       WHERE job.client_id = ${client_id} ORDER BY wanted.position`,
+  );
 }
 
 /** A job with everything that decides whether it can be run again. */
 export type RerunCandidate = Pick<
   Job,
-  'id' | 'client_id' | 'organization_id' | 'account_id' | 'operation_id' | 'type' | 'lane' | 'input'
+  'id' | 'client_id' | 'organization_id' | 'account_id' | 'operation_id' | 'type' | 'lane' | 'input' | 'reference'
 > & {
   state: JobState;
   review_outcome: ReviewOutcome | null;
@@ -166,7 +194,7 @@ export async function readRerunCandidate(
   if (lock) await tx`SELECT FROM jobs WHERE id = ${job_id} FOR UPDATE`;
   const [job] = await tx<RerunCandidate[]>`
     SELECT job.id, job.client_id, job.organization_id, job.account_id, job.operation_id, job.type, job.lane, job.state,
-           job.review_outcome, operation.input, operation.patient_mrn, organization.connector,
+           job.reference, job.review_outcome, operation.input, operation.patient_mrn, organization.connector,
            account.status AS account_status,
            (SELECT id FROM patients WHERE client_id = job.client_id AND organization_id = job.organization_id
                AND mrn = operation.patient_mrn ORDER BY id LIMIT 1) AS patient_id,
@@ -196,11 +224,11 @@ export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id
   return row?.overtaken ?? false;
 }
 
-/** The runs of later operations of the same type for the patient of `operation` that have not failed. */
+/** The runs of later operations of the same type for the patient of `operation` that have neither failed nor been canceled. */
 function laterRuns(sql: Query): Fragment {
   return sql`SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
      WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn
        AND later.organization_id = job.organization_id AND later.type = operation.type
        AND (later.created_at, later.id) > (operation.created_at, operation.id)
-       AND run.state <> 'failed'`;
+       AND run.state NOT IN ('failed', 'cancelled')`;
 }

@@ -42,8 +42,12 @@ export async function unparkJobs(tx: Tx, account_id: string, parallel_max: numbe
   await returnToLanes(tx, await setUnparked(tx, account_id), parallel_max);
 }
 
-/** Returns a job that was parked for too long to its lane, where its next attempt fails. */
+/**
+ * Returns a job that was parked for too long to its lane, where its next attempt fails. The account is locked first, as
+ * everywhere jobs are unparked: who cancels the job waits for it before locking the lane.
+ */
 export async function unparkExpiredJob(tx: Tx, job_id: number, parallel_max: number): Promise<void> {
+  await tx`SELECT FROM accounts WHERE id = (SELECT account_id FROM jobs WHERE id = ${job_id}) FOR NO KEY UPDATE`;
   await returnToLanes(tx, await setExpiredUnparked(tx, job_id), parallel_max);
 }
 

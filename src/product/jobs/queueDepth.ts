@@ -14,6 +14,8 @@ export type QueueDepth = {
   /** Seconds since the first failed attempt of the job that has been retried longest. */
   retry_lag: number;
   delivery_lag: number;
+  /** Seconds since the oldest change that the change feed does not show yet. */
+  change_lag: number;
   /** Seconds since the oldest open transaction of the database started. */
   oldest_transaction: number;
   /** Processes that run jobs and deliveries. */
@@ -33,10 +35,15 @@ export async function readQueueDepth({ system }: Pick<Database, 'system'>): Prom
            (SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::float8 FROM lanes
              WHERE ready_at <= now() AND (locked_until IS NULL OR locked_until <= now())) AS job_lag,
            (SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::float8 FROM deliveries
-             WHERE ready_at <= now() AND (locked_until IS NULL OR locked_until <= now())) AS delivery_lag,
+             WHERE ready_at <= now() AND (locked_until IS NULL OR locked_until <= now())
+               AND endpoint_id NOT IN (SELECT id FROM webhook_endpoints WHERE paused_at IS NOT NULL)) AS delivery_lag,
+           (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(changed_at)), 0)::float8 FROM record_changes
+             WHERE generation = (SELECT max(generation) FROM change_generations)
+               AND xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint) AS change_lag,
            (SELECT count(*) FROM processes WHERE working AND seen_at > now() - make_interval(secs => ${gone_after_s}))
              AS workers,
-           (SELECT count(*) FROM webhook_endpoints WHERE failing_since IS NOT NULL AND status = 'enabled')
+           (SELECT count(*) FROM webhook_endpoints WHERE failing_since IS NOT NULL AND status = 'enabled'
+               AND paused_at IS NULL)
              AS endpoints_failing,
            oldest_transaction_seconds() AS oldest_transaction`;
   if (!row) throw new Error('A query without FROM returned no row.');
@@ -55,6 +62,7 @@ export async function measureQueues({ db, metrics }: Pick<Context, 'db' | 'metri
     metrics.waiting.set({ queue: 'deliveries' }, depth.deliveries);
     metrics.lag.set({ queue: 'jobs' }, depth.job_lag);
     metrics.lag.set({ queue: 'deliveries' }, depth.delivery_lag);
+    metrics.lag.set({ queue: 'changes' }, depth.change_lag);
     metrics.waiting.set({ queue: 'retried' }, depth.retried);
     metrics.lag.set({ queue: 'retried' }, depth.retry_lag);
     metrics.oldest_transaction.set(depth.oldest_transaction);
@@ -91,7 +99,7 @@ export async function endOutage(tx: Tx, { account_id }: Job): Promise<void> {
   await tx`DELETE FROM emr_outages WHERE account_id = ${account_id}`;
 }
 
-/** The jobs that finished in one period. `durations` is a histogram: how many took about `duration_base ** power` seconds. */
+/** The jobs that finished in one period, without canceled ones. `durations` is a histogram: how many took about `duration_base ** power` seconds. */
 export type Period = {
   at: Date;
   succeeded: number;
@@ -160,7 +168,7 @@ function summarize(sql: Query, since: Fragment, until: Fragment, width_s: number
         SELECT date_bin(${width}, finished_at, 'epoch') AS at, state, count(*) AS n,
                round(ln(greatest(extract(epoch FROM finished_at - created_at)::float8 - parked_ms / 1000.0, 0.001)) / ln(${duration_base}::float8))::int
                  AS power
-          FROM jobs WHERE finished_at >= ${since} AND finished_at < ${until} GROUP BY 1, 2, 4
+          FROM jobs WHERE finished_at >= ${since} AND finished_at < ${until} AND state <> 'cancelled' GROUP BY 1, 2, 4
       ) AS finished USING (at)
      GROUP BY at ORDER BY at`;
 }

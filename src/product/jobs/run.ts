@@ -6,7 +6,7 @@ import { backoffMs, type Circuits, createCircuits, hung_after_ms, retry } from '
 import { countByClient, type InProgress, stop_reasons } from '../../platform/worker/worker.ts';
 import type { Context } from '../context.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
-import { createSteps, deleteStart, NeedsReview, type Steps } from './jobSteps.ts';
+import { createSteps, deleteStart, type FailedRun, NeedsReview, type Steps } from './jobSteps.ts';
 import {
   type ClaimedJob,
   deferJob,
@@ -21,6 +21,7 @@ import { checkLease } from './lanes.ts';
 import { parked_days_max, parkRunningJob } from './park.ts';
 import { endOutage, recordOutage } from './queueDepth.ts';
 import { startJob } from './startJob.ts';
+import { TurnTaken } from './writeTurns.ts';
 
 /** One attempt of a job. */
 export type JobRun = {
@@ -46,9 +47,19 @@ export type JobHandler = {
   reads_only?: boolean;
   /** The order of these jobs and other jobs of their lane does not matter, except that they start in it. */
   independent?: boolean;
+  /** Whether a job that could start must wait for a job of another lane. */
+  mustWait?(ctx: Context, job: Job): Promise<boolean>;
   run(ctx: Context, run: JobRun): Promise<JobResult>;
-  onFailure(ctx: Context, run: JobRun, failure: JobFailure): JobResult;
+  onFailure(ctx: Context, run: FailedRun, failure: JobFailure): JobResult;
 };
+
+/** Runs a transaction of a handler, which fails if another worker has claimed the lane. */
+export function whileLeased<T>(ctx: Context, { job, checkLease }: JobRun, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return ctx.db.repeatable(job.client_id, async (tx) => {
+    await checkLease(tx);
+    return work(tx);
+  });
+}
 
 export type RunLane = (ctx: Context, lease: Lease, signal: AbortSignal) => Promise<void>;
 /**
@@ -68,13 +79,13 @@ export function createLaneRunner(
     const in_progress = counts.of(lease.client_id);
     const job = await startJob(ctx.db, lease, in_progress);
     if (!job) return;
-    if (job.overtakes) return defer(ctx, { job, lease }, order_pause_ms);
+    const handler = handlers.get(job.type);
+    if (job.overtakes || (await handler?.mustWait?.(ctx, job))) return defer(ctx, { job, lease }, order_pause_ms);
     // Per client, although clients may share an EMR: none can have another one's jobs deferred.
     const circuit = `${job.client_id} ${job.emr_address}`;
     const pause_ms = circuits.admit(circuit);
     if (pause_ms > 0) return defer(ctx, { job, lease }, pause_ms);
     ctx.notifications.notify('chartwire_live', `jobs ${job.client_id}`);
-    const handler = handlers.get(job.type);
     if (!handler) throw new Error(`There is no handler for jobs of type ${job.type}.`);
     const report = reportOnce(circuits, circuit);
     try {
@@ -94,8 +105,10 @@ export function createLaneRunner(
   return (ctx, lease, signal) => counts.during(lease.client_id, () => runLane(ctx, lease, signal));
 }
 
-/** When to look again whether the earlier job of the patient has ended. */
+/** When to look again whether the job that must end first has ended. */
 const order_pause_ms = 250;
+/** When to try again after others wrote to the same EMR. */
+const turn_pause_ms = 500;
 
 /** Undoes the start of a job whose EMR hangs, or that must wait for another one. */
 async function defer({ db }: Context, claimed: ClaimedJob, pause_ms: number): Promise<void> {
@@ -178,6 +191,7 @@ async function runJob(ctx: Context, attempt: Attempt): Promise<void> {
     await noteResponse(ctx, job);
   } catch (error) {
     if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) throw new LeaseLost();
+    if (error instanceof TurnTaken) return defer(ctx, attempt, turn_pause_ms);
     if (signal.reason !== stop_reasons.shutdown) {
       report(assessHealth(error, performance.now() - started_ms));
       await handleFailure(ctx, attempt, error);

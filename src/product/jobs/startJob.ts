@@ -3,7 +3,7 @@ import type { Database, Fragment, Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
 import { alone, type InProgress } from '../../platform/worker/worker.ts';
 import { insertStarts, selectHistory } from './jobSteps.ts';
-import type { Job } from './jobs.ts';
+import type { Job, JobState } from './jobs.ts';
 import { advanceLanes } from './lanes.ts';
 
 /**
@@ -44,15 +44,7 @@ export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(
       ), step AS (
         ${insertStarts(tx)}
       )
-      SELECT lane_id, id, client_id, organization_id, account_id, operation_id, type, lane, attempts, retries,
-             run_again_of, traceparent, extract(epoch FROM now() - retry_since)::float8 AS retrying_s,
-             extract(epoch FROM now() - parked_since)::float8 AS parked_s,
-             extract(epoch FROM now() - created_at)::float8 AS waited_s,
-             (SELECT input FROM operations WHERE operations.id = operation_id) AS input,
-             (SELECT emr_address FROM organizations WHERE organizations.id = job.organization_id) AS emr_address,
-             EXISTS (SELECT FROM emr_outages WHERE emr_outages.account_id = job.account_id) AS during_outage,
-             ${overtakes(tx)} AS overtakes,
-             ${selectHistory(tx)} AS history
+      SELECT lane_id, ${jobColumns(tx)}
         FROM job`,
   ]);
   const leased_ids = new Set(leased.map(({ lane_id }) => lane_id));
@@ -60,6 +52,43 @@ export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(
   const idle = ids.filter((id) => leased_ids.has(id) && !jobs.has(id));
   if (idle.length > 0) await advanceLanes(tx, idle);
   return ids.map((id) => (leased_ids.has(id) ? (jobs.get(id) ?? 'idle') : 'lost'));
+}
+
+/** The columns of a `Job` for each row of the CTE `job`. */
+function jobColumns(tx: Tx): Fragment {
+  return tx`id, client_id, organization_id, account_id, operation_id, type, lane, attempts, retries,
+    run_again_of, traceparent, reference, extract(epoch FROM now() - retry_since)::float8 AS retrying_s,
+    extract(epoch FROM now() - parked_since)::float8 AS parked_s,
+    extract(epoch FROM now() - created_at)::float8 AS waited_s,
+    (SELECT input FROM operations WHERE operations.id = operation_id) AS input,
+    (SELECT emr_address FROM organizations WHERE organizations.id = job.organization_id) AS emr_address,
+    EXISTS (SELECT FROM emr_outages WHERE emr_outages.account_id = job.account_id) AS during_outage,
+    ${overtakes(tx)} AS overtakes,
+    ${selectHistory(tx)} AS history`;
+}
+
+/** A job with its state, as its worker would see it. */
+export type StoredJob = Job & { state: JobState; patient_mrn: string | null };
+
+/** Reads a job that no worker has started by this. */
+export async function readStoredJob(tx: Tx, job_id: number): Promise<StoredJob | undefined> {
+  const [job] = await tx<StoredJob[]>`
+    WITH job AS MATERIALIZED (SELECT * FROM jobs WHERE id = ${job_id})
+    SELECT ${jobColumns(tx)}, state,
+           (SELECT patient_mrn FROM operations WHERE operations.id = operation_id) AS patient_mrn FROM job`;
+  return job;
+}
+
+/**
+ * Locks a job that is still queued in the same lane, and none of whose steps has an intent; false if it is not. Its lane
+ * is locked before. Only a queued job is locked: a finished one may be about to be run again, under a lock of its own.
+ */
+export async function lockUnsent(tx: Tx, { id, lane }: Pick<Job, 'id' | 'lane'>): Promise<boolean> {
+  const [read] = await tx`SELECT FROM jobs WHERE id = ${id} AND state = 'queued' AND lane = ${lane}`;
+  if (!read) return false;
+  const [locked] = await tx`SELECT FROM jobs WHERE id = ${id} AND state = 'queued' AND lane = ${lane} FOR UPDATE`;
+  const [intent] = await tx`SELECT FROM job_steps WHERE job_id = ${id} AND kind = 'intent' LIMIT 1`;
+  return locked !== undefined && intent === undefined;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { ConnectionReport, ReportStep } from '../../emr/connector.ts';
 import { sizeText } from '../../model/fields.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type DescribedMrnRule, describedMrnRule } from '../accounts/capabilities.ts';
+import { type ExportFindings, selectExportFindings } from '../records/bulkExports.ts';
 
 /** How a reported sign-in ended; undefined if it succeeded. */
 export type ReportedError = { code: ErrorCode; message: string };
@@ -97,13 +98,18 @@ async function readReports(
 ): Promise<ReportDetails[]> {
   const rows = await db.search<Omit<ReportDetails, 'findings'> & ServerFindings>(
     client_id,
-    (sql) => sql`SELECT report.report, account.document_bytes_max, account.server_findings,
+    (sql) => sql`SELECT report.report, account.document_bytes_max, account.server_findings, app.keys,
+      ${selectExportFindings(sql, sql`account.organization_id`)} AS exports,
       (SELECT ${describedMrnRule(sql)} FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
-        WHERE accounts.id = report.account_id) AS mrn, ${columns(sql)} WHERE ${condition(sql)}`,
+        WHERE accounts.id = report.account_id) AS mrn, ${columns(sql)}
+      LEFT JOIN LATERAL (
+        SELECT jsonb_build_object('fetches', key_fetches, 'last_at', to_char(keys_fetched_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')) AS keys
+          FROM emr_apps WHERE id = coalesce(account.emr_app_id, link.emr_app_id) AND uses_key_set
+      ) AS app ON true WHERE ${condition(sql)}`,
   );
-  return rows.map(({ mrn, document_bytes_max, server_findings, ...row }) => ({
+  return rows.map(({ mrn, document_bytes_max, server_findings, keys, exports, ...row }) => ({
     ...row,
-    findings: describeFindings({ mrn, document_bytes_max, server_findings }),
+    findings: describeFindings({ mrn, document_bytes_max, server_findings, keys, exports }),
   }));
 }
 
@@ -112,10 +118,14 @@ type ServerFindings = {
   mrn: DescribedMrnRule | null;
   document_bytes_max: number | null;
   server_findings: string[] | null;
+  /** How often the key set of the EMR app was fetched, and the last time (UTC). Null: it is not needed. */
+  keys: { fetches: number; last_at: string | null } | null;
+  /** What went wrong in the last bulk export. */
+  exports: ExportFindings | null;
 };
 
 /** Without examples of MRNs: a report contains no health data. */
-function describeFindings({ mrn, document_bytes_max, server_findings }: ServerFindings): string[] {
+function describeFindings({ mrn, document_bytes_max, server_findings, keys, exports }: ServerFindings): string[] {
   const findings: string[] = [];
   if (mrn && mrn.source !== 'none') {
     const parts = [mrn.type && `of type ${mrn.type}`, mrn.system && `with system ${mrn.system}`].filter(Boolean);
@@ -123,7 +133,25 @@ function describeFindings({ mrn, document_bytes_max, server_findings }: ServerFi
     findings.push(`MRN: identifiers ${parts.join(' ')}, ${by}.`);
   }
   if (document_bytes_max !== null) findings.push(`Documents: up to ${sizeText(document_bytes_max)} each.`);
-  return [...findings, ...(server_findings ?? [])];
+  if (keys?.last_at === null) {
+    findings.push('Keys: nobody has fetched the key set of this EMR app yet. The EMR must be able to reach its URL.');
+  } else if (keys) {
+    const fetches = keys.fetches === 1 ? '1 fetch' : `${keys.fetches} fetches`;
+    findings.push(`Keys: nobody has fetched the key set of this EMR app since ${keys.last_at} UTC (${fetches}).`);
+  }
+  return [...findings, ...(server_findings ?? []), ...describeExport(exports)];
+}
+
+function describeExport(exports: ExportFindings | null): string[] {
+  if (!exports) return [];
+  const { failure, at } = exports;
+  const codes = Object.entries(exports.error_codes).map(([code, count]) => `${count} × ${code}`);
+  return [
+    ...(failure === null ? [] : [`Bulk export: the last one failed (${at} UTC). ${failure}`]),
+    ...(codes.length === 0
+      ? []
+      : [`Bulk export: the EMR reported with the last one (${at} UTC): ${codes.join(', ')}.`]),
+  ];
 }
 
 function columns(sql: Query): Fragment {

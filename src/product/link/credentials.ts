@@ -10,7 +10,6 @@ import type {
   SignInWay,
 } from '../../emr/connector.ts';
 import { EmrFailure } from '../../emr/emrFailure.ts';
-import type { EndpointPins } from '../../emr/endpointPins.ts';
 import { trimText } from '../../model/fields.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { readAccount } from '../accounts/accounts.ts';
@@ -18,6 +17,7 @@ import { currentCredentials, requireConnector } from '../accounts/connectAccount
 import { type EmrApp, emrEndpoint, findEmrApp } from '../accounts/emrApps.ts';
 import type { Context } from '../context.ts';
 import { type ReportedError, saveAccountReport, saveLinkReport } from './connectionReports.ts';
+import { requirePracticeParams } from './linkApps.ts';
 import { countSignIn, type LinkPurpose } from './linkTokens.ts';
 
 /** Trims what was submitted, except secrets: a blank may be part of a password. */
@@ -81,16 +81,17 @@ export async function resolveCredentials(
 ): Promise<ResolvedCredentials> {
   const connector = requireConnector(ctx, purpose.connector);
   const { stored, app } = await readStoredCredentials(ctx, tx, purpose);
+  requirePracticeParams(app, purpose.search_params);
   const credentials = app?.credentials ?? mergeCredentials(stored, trimCredentials(connector, sent));
   const way = connector.sign_in_ways?.find(({ name }) => name === credentials.way);
-  return { connector, credentials, way, pins: app };
+  return { connector, credentials, way, app };
 }
 
 type ResolvedCredentials = {
   connector: Connector;
   credentials: Credentials;
   way: SignInWay | undefined;
-  pins: EndpointPins | undefined;
+  app: EmrApp | undefined;
 };
 
 /** What need not be entered: the credentials of the EMR app, or without one, in update mode, those of the account. */
@@ -128,7 +129,8 @@ export async function attemptSignIn<T>(
   const at = new Date().toISOString();
   const report = () => (steps.length > 0 ? { address: purpose.emr_address, at, steps } : undefined);
   try {
-    const endpoint = await emrEndpoint(ctx, purpose, AbortSignal.timeout(sign_in_ms_max));
+    const connector = requireConnector(ctx, purpose.connector);
+    const endpoint = await callEmr(connector, () => emrEndpoint(ctx, purpose, AbortSignal.timeout(sign_in_ms_max)));
     const result = await run({ ...endpoint, record });
     return { result, report: report() };
   } catch (error) {

@@ -116,6 +116,11 @@ export async function giveConsent(
   return row?.terms;
 }
 
+/** Forgets what was shown and agreed to in a link, because the person has chosen another practice. */
+export async function withdrawConsent(tx: Tx, link_token: string): Promise<void> {
+  await tx`DELETE FROM link_consents WHERE link_token_hash = ${hashToken(link_token)}`;
+}
+
 /** The terms that the person agreed to. Throws if nobody did: then nothing is sent to the EMR. */
 export async function requireConsent(ctx: Context, client_id: string, link_token: string): Promise<ConsentTerms> {
   const [row] = await ctx.db.read<{ terms: ConsentTerms }>(

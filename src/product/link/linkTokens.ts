@@ -1,19 +1,23 @@
 import { type ApiError, apiError } from '../../catalog/errors.ts';
-import { newToken, parseId } from '../../catalog/ids.ts';
+import { newToken } from '../../catalog/ids.ts';
 import type { Connector } from '../../emr/connector.ts';
-import { matchHost } from '../../emr/endpointPins.ts';
+import { type SearchConstants, sameParams } from '../../emr/requestSettings.ts';
 import type { LinkTokenRequest } from '../../model/link.ts';
-import type { Sql, Tx } from '../../platform/db/database.ts';
-import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
+import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
-import { findAccountByToken, readAccount, type StoredAccount } from '../accounts/accounts.ts';
-import { currentCredentials, needsApp, requireConnector } from '../accounts/connectAccount.ts';
-import { type EmrApp, findEmrApp, matchEmrApps } from '../accounts/emrApps.ts';
+import { findAccountByToken, type StoredAccount } from '../accounts/accounts.ts';
+import type { EmrApp } from '../accounts/emrApps.ts';
 import type { Client } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
+import { findPractice, hasPractices, type Practice } from '../directory/practices.ts';
+import { normalizeEmrAddress, readEmrAddress } from './emrAddresses.ts';
+import { chooseEmrApp, namedApp, type Organization, requireFit, requirePracticeApp } from './linkApps.ts';
+import { isPersonal } from './personalIds.ts';
+import { checkPracticeParams } from './requestSettings.ts';
 
-type Organization = { connector: string; emr_address: string };
-type EmrChoice = Pick<LinkTokenRequest, 'emr_name' | 'emr_instance_domain'>;
+type EmrChoice = Pick<LinkTokenRequest, 'emr_name' | 'emr_instance_domain' | 'search_params'>;
+type NoEmr = { connector: null; emr_address: null; search_params: SearchConstants };
+const no_emr: NoEmr = { connector: null, emr_address: null, search_params: {} };
 
 type NewLink = {
   client: Client;
@@ -23,30 +27,90 @@ type NewLink = {
 };
 
 /** Validates a link request and creates its token. */
-export async function createLinkToken(ctx: Context, tx: Tx, { client, request, created_by }: NewLink): Promise<string> {
+export async function createLinkToken(ctx: Context, tx: Tx, { client, created_by, ...link }: NewLink): Promise<string> {
+  const request = withCheckedParams(link.request);
   if (isPersonal(request.user_id)) throw apiError('personal_user_id', undefined, { field: 'user_id' });
   const account_id = request.access_token === undefined ? null : await updatedAccount(ctx, client, request);
   const [organization] = await tx<Organization[]>`
-    SELECT connector, emr_address FROM organizations WHERE org_id = ${request.org_id}`;
+    SELECT connector, emr_address, search_params FROM organizations WHERE org_id = ${request.org_id}`;
   const app = request.emr_app_id === undefined ? undefined : await namedApp(ctx, tx, request.emr_app_id);
-  const choice = { ...(app && { emr_name: app.connector }), ...request };
-  const emr = organization ? existing(ctx, organization, request) : fresh(ctx, choice);
-  if (app) requireFit(app, emr);
+  const practice = request.practice_id === undefined ? undefined : await namedPractice(tx, request);
+  const emr = await chooseEmr(ctx, tx, { organization, practice, app, request });
+  if (app && emr.connector !== null) requireFit(app, emr);
   if (request.callback_url !== undefined && !client.callback_urls.includes(request.callback_url)) {
     throw apiError('callback_url_unregistered', undefined, { field: 'callback_url' });
   }
-  const purpose: LinkPurpose = {
+  const purpose: AnyPurpose = {
     client_id: client.id,
     user_id: request.user_id,
     org_id: request.org_id,
     ...emr,
-    emr_app_id: app?.id ?? (await chooseEmrApp(ctx, tx, emr, account_id)),
+    emr_app_id:
+      emr.connector === null
+        ? (app?.id ?? null)
+        : await requirePracticeApp(ctx, tx, emr, app?.id ?? (await chooseEmrApp(ctx, tx, emr, account_id))),
     account_id,
     callback_url: request.callback_url ?? null,
     language: request.language ?? null,
     created_in: created_by === undefined ? 'api' : 'dashboard',
+    finds_practice: emr.connector === null,
+    practice_id: practice?.id ?? null,
   };
   return addLinkToken(tx, purpose, created_by);
+}
+
+function withCheckedParams({ search_params, ...request }: LinkTokenRequest): LinkTokenRequest {
+  return search_params === undefined ? request : { ...request, search_params: checkPracticeParams(search_params) };
+}
+
+type Choice = {
+  organization: Organization | undefined;
+  practice: Practice | undefined;
+  app: EmrApp | undefined;
+  request: LinkTokenRequest;
+};
+
+/** The EMR of the organization, of the practice, or the one that the request names; none if Link asks for the practice. */
+async function chooseEmr(
+  ctx: Context,
+  tx: Tx,
+  { organization, practice, app, request }: Choice,
+): Promise<Organization | NoEmr> {
+  if (practice) return practiceEmr(ctx, organization, practice);
+  if (organization) return existing(ctx, organization, request);
+  const { emr_name, emr_instance_domain, search_params } = request;
+  const named = [emr_name, emr_instance_domain, search_params, app].some((each) => each !== undefined);
+  if (!named && (await hasPractices(tx))) return no_emr;
+  return fresh(ctx, { ...(app && { emr_name: app.connector }), ...request });
+}
+
+async function namedPractice(tx: Tx, { practice_id = '', ...request }: LinkTokenRequest): Promise<Practice> {
+  if (request.emr_name !== undefined || request.emr_instance_domain !== undefined) {
+    throw apiError('practice_and_emr', undefined, { field: 'practice_id' });
+  }
+  if (request.search_params !== undefined) {
+    const rule = 'search_params must not be sent with practice_id, which names the practice';
+    throw apiError('invalid_field', { rule }, { field: 'search_params' });
+  }
+  const practice = await findPractice(tx, practice_id);
+  if (!practice) throw apiError('practice_not_found', { id: practice_id }, { field: 'practice_id' });
+  return practice;
+}
+
+/** The EMR of a practice, which must be the one of the organization if that has one already. */
+export function practiceEmr(ctx: Context, organization: Organization | undefined, practice: Practice): Organization {
+  const connector = connectorNamed(ctx, practice.connector);
+  const parsed = readEmrAddress(ctx, connector, practice.address);
+  if ('rule' in parsed) throw invalidDomain(parsed.rule);
+  const search_params = practice.search_params ?? {};
+  const emr = { connector: connector.name, emr_address: parsed.address, search_params };
+  if (!organization) return emr;
+  const same =
+    organization.connector === emr.connector &&
+    organization.emr_address === emr.emr_address &&
+    sameParams(organization.search_params, search_params);
+  if (!same) throw apiError('practice_mismatch', undefined, { field: 'practice_id' });
+  return organization;
 }
 
 async function updatedAccount(ctx: Context, client: Client, request: LinkTokenRequest): Promise<string> {
@@ -68,6 +132,9 @@ function existing(ctx: Context, organization: Organization, request: EmrChoice):
       throw apiError('emr_domain_mismatch', undefined, { field: 'emr_instance_domain' });
     }
   }
+  if (request.search_params !== undefined && !sameParams(request.search_params, organization.search_params)) {
+    throw apiError('search_params_mismatch', undefined, { field: 'search_params' });
+  }
   return organization;
 }
 
@@ -79,21 +146,8 @@ function fresh(ctx: Context, request: EmrChoice): Organization {
   }
   const parsed = readEmrAddress(ctx, connector, request.emr_instance_domain);
   if ('rule' in parsed) throw invalidDomain(parsed.rule);
-  return { connector: connector.name, emr_address: parsed.address };
-}
-
-/** The app that the request names, which must fit the EMR. */
-async function namedApp(ctx: Context, tx: Tx, text: string): Promise<EmrApp> {
-  const id = parseId(text);
-  const app = id && (await findEmrApp(ctx, tx, id));
-  if (!app) throw apiError('emr_app_not_found', { id: text }, { field: 'emr_app_id' });
-  if (!app.registered) throw apiError('emr_app_unregistered', undefined, { field: 'emr_app_id' });
-  return app;
-}
-
-function requireFit(app: EmrApp, emr: Organization): void {
-  const fits = app.connector === emr.connector && matchHost(app.hosts, emr.emr_address) !== undefined;
-  if (!fits) throw apiError('emr_app_mismatch', undefined, { field: 'emr_app_id' });
+  const search_params = request.search_params ?? {};
+  return { connector: connector.name, emr_address: parsed.address, search_params };
 }
 
 function connectorNamed(ctx: Context, emr_name: string): Connector {
@@ -124,101 +178,17 @@ export async function createRelinkToken(
     org_id: account.org_id,
     connector: account.connector,
     emr_address: account.emr_address,
-    emr_app_id: await chooseEmrApp(ctx, tx, account, account_id),
+    search_params: account.search_params,
+    emr_app_id: await requirePracticeApp(ctx, tx, account, await chooseEmrApp(ctx, tx, account, account_id)),
     account_id,
     callback_url: null,
     language: language ?? null,
     created_in: 'dashboard',
+    finds_practice: false,
+    practice_id: null,
   };
   return addLinkToken(tx, purpose, created_by);
 }
-
-type ChoiceContext = Pick<Context, 'vault' | 'connectors' | 'config'>;
-
-/**
- * The app for a link, found by the EMR's host. An account is re-linked with what it was linked with: for another
- * client ID, many EMRs would see another user. One that needs an app and has none gets the app with its client ID.
- */
-export async function chooseEmrApp(
-  ctx: ChoiceContext,
-  tx: Tx,
-  emr: { connector: string; emr_address: string },
-  account_id: string | null,
-): Promise<string | null> {
-  const account = account_id === null ? undefined : await readAccount(tx, account_id);
-  if (!account) return (await matchEmrApps(ctx, tx, emr))[0]?.id ?? null;
-  if (account.emr_app_id !== null) return account.emr_app_id;
-  const { way, client_id } = await currentCredentials(ctx, tx, account, account.credentials_sealed);
-  if (!needsApp(requireConnector(ctx, emr.connector), way)) return null;
-  const apps = await matchEmrApps(ctx, tx, emr);
-  const same = apps.find(({ credentials }) => credentials.way === way && credentials.client_id === client_id);
-  if (!same && !ctx.config.sandbox) throw appRequired(emr.emr_address);
-  return same?.id ?? null;
-}
-
-export function appRequired(emr_address: string): ApiError {
-  return apiError('emr_app_required', { host: new URL(emr_address).host }, { field: 'credentials.way' });
-}
-
-/** The address of an EMR as it is stored, or the rule that it breaks, as the rest of a sentence. */
-export function readEmrAddress(
-  { config }: Pick<Context, 'config'>,
-  connector: Connector,
-  domain: string,
-): { address: string } | { rule: string } {
-  const checked = checkUrl(withScheme(domain), emrRules(config));
-  if ('refused' in checked) return { rule: checked.refused };
-  const rule = connector.refuseAddress(checked);
-  return rule === undefined ? { address: normalized(checked) } : { rule };
-}
-
-/** The same for an address that is only compared with a stored one. */
-export function normalizeEmrAddress(domain: string): { address: string } | { rule: string } {
-  const text = withScheme(domain);
-  const rule = syntaxRefusal(text);
-  return rule === undefined ? { address: normalized(new URL(text)) } : { rule };
-}
-
-/** Otherwise as typed: the checks must see what the URL parser would silently change. */
-function withScheme(domain: string): string {
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(domain) ? domain : `https://${domain}`;
-}
-
-/** As stored: without trailing slashes. */
-function normalized(url: URL): string {
-  return url.href.replace(/\/+$/, '');
-}
-
-/**
- * Whether a client's id for a user contains an email address or is a complete phone number in a usual format. Other
- * ids of digits and dashes, such as `2024-001-17`, are common, and so are plain digits.
- */
-export function isPersonal(user_id: string): boolean {
-  if (/\S@\S+\.\S/.test(user_id)) return true;
-  const text = user_id
-    .normalize('NFKC')
-    .replace(/\p{Pd}/gu, '-')
-    .replaceAll('[', '(')
-    .replaceAll(']', ')')
-    .replace(/\s+/g, ' ')
-    .replace(/^tel:/i, '')
-    .replace(/ ?(x|ext\.?) ?\d{1,6}$/i, '')
-    .trim();
-  return phone_formats.some((format) => format.test(text));
-}
-
-const phone_formats = [
-  // +12025550143, +44 (0)20 7946 0958: any country, 7 to 15 digits.
-  /^\+(?:[ .()-]{0,2}\d){7,15}$/,
-  // 202-555-0143, 202.555.0143, 1 202 555 0143
-  /^(?:1[ .-])?\d{3}[ .-]\d{3}[ .-]\d{4}$/,
-  // (202) 555-0143, 1 (202) 5550143
-  /^(?:1[ .-]?)?\(\d{3}\)[ .-]?\d{3}[ .-]?\d{4}$/,
-  // (020) 7946 0958: an area code of another country.
-  /^\(0\d{1,4}\)[ .-]?\d{3,4}[ .-]?\d{3,4}$/,
-  // 0044 20 7946 0958: dialed from abroad.
-  /^00[ .-]?\d{1,3}(?:[ .()-]{1,2}\d{2,4}){2,4}$/,
-];
 
 /** What a link token is for. `account_id` is set in update mode: the account to link again. */
 export type LinkPurpose = {
@@ -227,13 +197,28 @@ export type LinkPurpose = {
   org_id: string;
   connector: string;
   emr_address: string;
+  /** Those that name the practice, where several share the address. */
+  search_params: SearchConstants;
   emr_app_id: string | null;
   account_id: string | null;
   callback_url: string | null;
   language: string | null;
   /** A link created in the dashboard does not hand a public token to the application. */
   created_in: 'api' | 'dashboard';
+  /** The person chooses the practice in Link. */
+  finds_practice: boolean;
+  /** The practice of the directory that the EMR belongs to. It may have been removed since. */
+  practice_id: string | null;
 };
+
+/** What a link token is for, with or without an EMR: it has none until the person has chosen a practice. */
+export type AnyPurpose = LinkPurpose | (Omit<LinkPurpose, keyof NoEmr> & NoEmr);
+
+/** Throws if the person has not chosen a practice yet. */
+export function requireEmr(purpose: AnyPurpose): LinkPurpose {
+  if (purpose.emr_address === null) throw apiError('practice_required');
+  return purpose;
+}
 
 /** `exhausted`: too many failed sign-ins. */
 export type LinkState = 'open' | 'expired' | 'used' | 'exhausted';
@@ -244,26 +229,31 @@ export const link_minutes: Record<LinkPurpose['created_in'], number> = { api: 30
 export const sign_ins_max = 20;
 
 /** `created_by`: the operator who creates it in the dashboard. */
-export async function addLinkToken(tx: Tx, purpose: LinkPurpose, created_by: string | null = null): Promise<string> {
+export async function addLinkToken(tx: Tx, purpose: AnyPurpose, created_by: string | null = null): Promise<string> {
   const token = newToken('link_token');
-  await tx`INSERT INTO link_tokens (token_hash, client_id, user_id, org_id, connector, emr_address, emr_app_id,
-      account_id, callback_url, language, created_in, created_by, expires_at)
+  await tx`INSERT INTO link_tokens (token_hash, client_id, user_id, org_id, connector, emr_address, search_params, emr_app_id,
+      account_id, callback_url, language, created_in, finds_practice, practice_id, created_by, expires_at)
     VALUES (${hashToken(token)}, ${purpose.client_id}, ${purpose.user_id}, ${purpose.org_id}, ${purpose.connector},
-      ${purpose.emr_address}, ${purpose.emr_app_id}, ${purpose.account_id}, ${purpose.callback_url}, ${purpose.language},
-      ${purpose.created_in}, ${created_by},
+      ${purpose.emr_address}, ${JSON.stringify(purpose.search_params)}::text::jsonb, ${purpose.emr_app_id},
+      ${purpose.account_id}, ${purpose.callback_url}, ${purpose.language}, ${purpose.created_in},
+      ${purpose.finds_practice}, ${purpose.practice_id}, ${created_by},
       now() + make_interval(mins => ${link_minutes[purpose.created_in]}))`;
   return token;
 }
 
 /** The purpose of a valid link token. Reading does not use it up, so that a wrong password can be corrected. */
-export async function findLinkToken(tx: Tx, token: string): Promise<LinkPurpose | undefined> {
-  const [row] = await tx<LinkPurpose[]>`
-    SELECT client_id, user_id, org_id, connector, emr_address, emr_app_id, account_id, callback_url, language, created_in
-      FROM link_tokens WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now()`;
+export async function findLinkToken(tx: Tx, token: string): Promise<AnyPurpose | undefined> {
+  const [row] = await tx<AnyPurpose[]>`
+    SELECT ${purposeColumns(tx)} FROM link_tokens WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now()`;
   return row;
 }
 
-export type KnownLink = { state: LinkState; purpose: LinkPurpose };
+function purposeColumns(sql: Query): Fragment {
+  return sql`client_id, user_id, org_id, connector, emr_address, search_params, emr_app_id, account_id, callback_url, language, created_in,
+    finds_practice, practice_id`;
+}
+
+export type KnownLink = { state: LinkState; purpose: AnyPurpose };
 
 /** The purpose and state of a link token, valid or not. */
 export function lookUpLink(ctx: Context, token: string): Promise<KnownLink | undefined> {
@@ -275,11 +265,10 @@ export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promis
   const [owner] = await ctx.db.system<{ client_id: string }[]>`
     SELECT client_id FROM link_tokens WHERE token_hash = ${token_hash}`;
   if (!owner) return undefined;
-  const [row] = await ctx.db.read<LinkPurpose & { state: LinkState }>(
+  const [row] = await ctx.db.read<AnyPurpose & { state: LinkState }>(
     owner.client_id,
     (sql) => sql`
-      SELECT client_id, user_id, org_id, connector, emr_address, emr_app_id, account_id, callback_url, language,
-             created_in,
+      SELECT ${purposeColumns(sql)},
              CASE WHEN used_at IS NOT NULL AND attempts > ${sign_ins_max} THEN 'exhausted'
                   WHEN used_at IS NOT NULL THEN 'used'
                   WHEN expires_at <= now() THEN 'expired'
@@ -291,6 +280,25 @@ export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promis
   return { state, purpose };
 }
 
+/** Sets the EMR of a link whose practice is chosen in Link. Returns whether the link can still be used. */
+export async function setPractice(
+  tx: Tx,
+  token: string,
+  {
+    connector,
+    emr_address,
+    search_params,
+    emr_app_id,
+    practice_id,
+  }: Pick<LinkPurpose, keyof Organization | 'emr_app_id' | 'practice_id'>,
+): Promise<boolean> {
+  const rows = await tx`
+    UPDATE link_tokens SET connector = ${connector}, emr_address = ${emr_address},
+        search_params = ${JSON.stringify(search_params)}::text::jsonb, emr_app_id = ${emr_app_id}, practice_id = ${practice_id}
+     WHERE token_hash = ${hashToken(token)} AND finds_practice AND used_at IS NULL AND expires_at > now() RETURNING 1`;
+  return rows.length > 0;
+}
+
 /** Counts a sign-in before the attempt, so that concurrent ones are counted too. Exceeding the limit uses the token up. */
 export async function countSignIn(tx: Tx, token: string): Promise<'counted' | 'exhausted' | 'gone'> {
   const [row] = await tx<{ attempts: number }[]>`
@@ -300,10 +308,14 @@ export async function countSignIn(tx: Tx, token: string): Promise<'counted' | 'e
   return row.attempts > sign_ins_max ? 'exhausted' : 'counted';
 }
 
-/** Marks the token as used. Of several concurrent attempts exactly one succeeds. */
-export async function consumeLinkToken(tx: Tx, token: string): Promise<boolean> {
+/**
+ * Marks the token as used. Of several concurrent attempts exactly one succeeds, and none for another EMR than the person
+ * has chosen since.
+ */
+export async function consumeLinkToken(tx: Tx, token: string, emr_address: string): Promise<boolean> {
   const used = await tx`UPDATE link_tokens SET used_at = now()
-    WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING 1`;
+    WHERE token_hash = ${hashToken(token)} AND emr_address = ${emr_address} AND used_at IS NULL AND expires_at > now()
+    RETURNING 1`;
   return used.length > 0;
 }
 

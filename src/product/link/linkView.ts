@@ -10,14 +10,28 @@ import { type EmrApp, emrEndpoint } from '../accounts/emrApps.ts';
 import type { Context } from '../context.ts';
 import { readStoredCredentials } from './credentials.ts';
 import { type ConsentTerms, toAccess } from './linkConsents.ts';
-import { findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { readLinkPractice } from './linkPractices.ts';
+import { type AnyPurpose, findLinkToken, type LinkPurpose } from './linkTokens.ts';
 import { callbackId, returnAddress } from './registrations.ts';
+
+/** What Link's page needs to render while no practice is chosen. */
+export function describeSearch({ org_id, language, callback_url }: AnyPurpose): LinkDescription {
+  return {
+    ...{ emr: '', product: '', app: null, organization: org_id, emr_host: '', emr_address: '', problem: null },
+    ...{ access: { known: false, reads: [], writes: [] }, update: false, fields: [], ways: [], way: null },
+    ...{ resend_code: false, code_digits: null, codes_page: null, language, returns: callback_url !== null },
+    practice: null,
+  };
+}
+
+export type LinkDescription = Awaited<ReturnType<typeof describeLink>>;
 
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   const connector = requireConnector(ctx, purpose.connector);
-  const { stored, app, account } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
+  const { stored, app, account, practice } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
     ...(await readStoredCredentials(ctx, tx, purpose)),
+    practice: await readLinkPractice(tx, purpose),
     account: purpose.account_id === null ? undefined : await readAccount(tx, purpose.account_id),
   }));
   // What the app defines is neither shown nor entered.
@@ -70,6 +84,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
     codes_page: codesPage(ctx, connector, purpose),
     language: purpose.language,
     returns: purpose.callback_url !== null,
+    practice,
   };
 }
 
@@ -77,7 +92,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
 export function toTerms(
   client: string,
   { emr_address }: LinkPurpose,
-  { organization, emr, emr_host, ways, access }: Awaited<ReturnType<typeof describeLink>>,
+  { organization, emr, emr_host, ways, access }: LinkDescription,
 ): ConsentTerms {
   const hosts = ways.map(({ name, sign_in_host }) => [name, sign_in_host]);
   const sign_in_hosts = ways.length === 0 ? { default: emr_host } : Object.fromEntries(hosts);
@@ -158,7 +173,7 @@ function signInHost(
   return new URL(named).host;
 }
 
-type AddressDetail = { org_id: string; emr_address: string; destinations?: DestinationChange[] };
+type AddressDetail = { org_id: string; emr_address?: string; destinations?: DestinationChange[] };
 
 /** The audit detail of a link: the address of its EMR, as a new destination if the organization has no EMR yet. */
 export async function describeAddress(
@@ -174,5 +189,7 @@ export async function describeAddress(
 /** The same for a link token that was created in this transaction. */
 export async function describeLinkToken(tx: Tx, token: string): Promise<AddressDetail | undefined> {
   const purpose = await findLinkToken(tx, token);
-  return purpose && describeAddress(tx, purpose);
+  if (!purpose) return undefined;
+  // The record of the choice in Link has the address.
+  return purpose.emr_address === null ? { org_id: purpose.org_id } : describeAddress(tx, purpose);
 }

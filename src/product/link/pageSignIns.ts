@@ -45,7 +45,7 @@ export async function startPageSignIn(
     callEmr(connector, () => page_sign_in.start(endpoint, credentials, back)),
   );
   const { url, pending } = result;
-  const page = { credentials, pending, callback_id };
+  const page = { credentials, pending, callback_id, emr_address: purpose.emr_address };
   await ctx.db.tenant(purpose.client_id, (tx) => addPageSignIn(ctx, tx, link, { state, window, page }));
   return { url, window };
 }
@@ -78,24 +78,28 @@ export async function finishPageSignIn(
 async function exchange(ctx: Context, { link_token_hash, page }: ClaimedPageSignIn, returned: URL): Promise<Grant> {
   const { credentials, pending, callback_id } = page;
   const link = await lookUpLinkByHash(ctx, link_token_hash);
-  const connector = link && requireConnector(ctx, link.purpose.connector);
-  const page_sign_in = connector?.page_sign_in;
+  if (!link || link.purpose.connector === null) throw apiError('page_sign_in_unknown');
+  const { purpose, state } = link;
+  const connector = requireConnector(ctx, purpose.connector);
+  const { page_sign_in } = connector;
   // After an app was deleted, the link is one without it, and nothing would say where the app's secret may go.
-  const same_app = link && callbackId(link.purpose) === callback_id;
-  if (link?.state !== 'open' || !page_sign_in || !same_app) throw apiError('page_sign_in_unknown');
-  const { result } = await attemptSignIn(ctx, { ...link, token_hash: link_token_hash }, async (endpoint) => {
+  const same_app = callbackId(purpose) === callback_id;
+  // Nor does the code of one practice go to another that was chosen since.
+  const same_emr = purpose.emr_address === page.emr_address;
+  if (state !== 'open' || !page_sign_in || !same_app || !same_emr) throw apiError('page_sign_in_unknown');
+  const { result } = await attemptSignIn(ctx, { purpose, token_hash: link_token_hash }, async (endpoint) => {
     const outcome = await callEmr(connector, () => page_sign_in.finish(endpoint, credentials, pending, returned));
     if (outcome.outcome === 'signed_in') return outcome.grant;
     if (outcome.reason === 'person') throw apiError('emr_page_declined', { emr: connector.display_name });
     if (outcome.reason === 'expired') throw apiError('page_sign_in_unknown');
-    const refused = refusalError(connector, outcome, await findKeySetUrl(ctx, link.purpose));
+    const refused = refusalError(connector, outcome, await findKeySetUrl(ctx, purpose));
     throw quoteEmr(refused, connector, outcome);
   });
   return result;
 }
 
 /** State stored while a person is on the EMR's own page. `callback_id`: where the page must return to. */
-export type PageSignInState = { credentials: Credentials; pending: Grant; callback_id: string };
+export type PageSignInState = { credentials: Credentials; pending: Grant; callback_id: string; emr_address: string };
 
 /** A sign-in that only its claimer completes. */
 type ClaimedPageSignIn = { client_id: string; link_token_hash: Buffer; state: string; page: PageSignInState };

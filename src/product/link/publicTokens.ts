@@ -4,8 +4,9 @@ import type { ConnectionReport, Credentials, EmrEndpoint, Grant, SignIn } from '
 import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
-import { bindings, findLinkedAccount, readAccount } from '../accounts/accounts.ts';
+import { bindings, findLinkedAccount, readAccount, type StoredAccount } from '../accounts/accounts.ts';
 import { requireConnector } from '../accounts/connectAccount.ts';
+import { toEndpoint } from '../accounts/emrApps.ts';
 import { linkAccount, requireSameUser } from '../accounts/linkAccount.ts';
 import { signOut } from '../accounts/signOutAccounts.ts';
 import type { Context } from '../context.ts';
@@ -20,8 +21,9 @@ import {
   refusalError,
   resolveCredentials,
 } from './credentials.ts';
+import { appRequired } from './linkApps.ts';
 import { keepConsent } from './linkConsents.ts';
-import { appRequired, consumeLinkToken, findLinkToken, type LinkPurpose } from './linkTokens.ts';
+import { consumeLinkToken, findLinkToken, type LinkPurpose, requireEmr } from './linkTokens.ts';
 import { describeAddress } from './linkView.ts';
 import { readPageGrant, removePageSignIn } from './pageSignIns.ts';
 import { findKeySetUrl } from './registrations.ts';
@@ -37,6 +39,8 @@ export type SignedInPerson = {
 type SignInInput = {
   credentials: Credentials;
   one_time_code: string | undefined;
+  /** The EMR's address that the person agreed to, in Link. */
+  consented_address?: string;
   /** Tests of a sandbox may sign in with the client's key without an EMR app. */
   key_without_app?: boolean;
 };
@@ -52,12 +56,17 @@ export async function signInForLink(
   sent: SignInInput,
 ): Promise<SignedInPerson> {
   const { purpose, resolved, paged } = await ctx.db.tenant(client_id, async (tx) => {
-    const purpose = await findLinkToken(tx, link_token);
-    if (!purpose) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
+    const link = await findLinkToken(tx, link_token);
+    if (!link) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
+    const purpose = requireEmr(link);
+    // Another practice was chosen since the person agreed.
+    if (sent.consented_address !== undefined && sent.consented_address !== purpose.emr_address) {
+      throw apiError('consent_outdated');
+    }
     const paged = await readPageGrant(ctx, tx, link_token, purpose);
     return { purpose, resolved: await resolveCredentials(ctx, tx, purpose, sent.credentials), paged };
   });
-  const { connector, way, pins } = resolved;
+  const { connector, way, app } = resolved;
   if (way?.app_required && purpose.emr_app_id === null && !sent.key_without_app) throw appRequired(purpose.emr_address);
   const on_page = way?.on_page ?? false;
   if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
@@ -72,7 +81,7 @@ export async function signInForLink(
   if (way?.must_register === 'key_set') await clientKeys(ctx, client_id).ensure();
   const { result: signed_in, report } = await attemptSignIn(ctx, link, async (emr) => {
     // As read with the credentials: what the owner changes in between belongs to other ones.
-    const endpoint = { ...emr, pins };
+    const endpoint = { ...emr, ...toEndpoint(app, purpose.search_params) };
     const person = await signIn(ctx, purpose, endpoint, input);
     await checkUser(ctx, purpose, { credentials, grant: person.grant }, person.user);
     return person;
@@ -87,7 +96,7 @@ export async function completeLink(
   link_token: string,
   { purpose, credentials, signed_in, report }: SignedInPerson,
 ): Promise<string> {
-  if (!(await consumeLinkToken(tx, link_token)))
+  if (!(await consumeLinkToken(tx, link_token, purpose.emr_address)))
     throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
   const address = await describeAddress(tx, purpose);
@@ -145,12 +154,21 @@ async function signIn(
   throw quoteEmr(refusalError(connector, outcome, await findKeySetUrl(ctx, purpose)), connector, outcome);
 }
 
-/** Exchanges a public token for the account's permanent access token. Works once. */
-export async function exchangePublicToken(ctx: Context, client_id: string, public_token: string): Promise<string> {
+/**
+ * Exchanges a public token for the account's permanent access token. Works once. What `check` throws leaves the token
+ * unused.
+ */
+export async function exchangePublicToken(
+  ctx: Context,
+  client_id: string,
+  public_token: string,
+  check: (account: StoredAccount) => void = () => {},
+): Promise<string> {
   return ctx.db.tenant(client_id, async (tx) => {
     const account_id = await consumePublicToken(tx, public_token);
     const account = account_id && (await readAccount(tx, account_id));
     if (!account) throw apiError('public_token_invalid', undefined, { field: 'public_token' });
+    check(account);
     return ctx.vault.unseal(tx, account.token_sealed, bindings.token(account.id));
   });
 }

@@ -12,6 +12,7 @@ import { checkLogo, findClient } from '../clients/clients.ts';
 import type { Context } from '../context.ts';
 import { checkCredentials, mergeCredentials, trimCredentials } from './credentials.ts';
 import type { LinkPurpose } from './linkTokens.ts';
+import { checkRequestSettings, type SentSettings } from './requestSettings.ts';
 
 type CheckContext = Pick<Context, 'config' | 'connectors'>;
 
@@ -26,7 +27,8 @@ export type NewApp = {
   issuer?: string | null;
   tenant_path?: string | null;
   credentials: Record<string, string>;
-} & Partial<MrnSetting>;
+} & SentSettings &
+  Partial<MrnSetting>;
 
 /** Fields that are not sent stay as they are. */
 export type AppChanges = Partial<Omit<NewApp, 'emr'>>;
@@ -46,7 +48,9 @@ export function checkNewApp(ctx: CheckContext, { emr, logo = null, ...sent }: Ne
     connector: connector.name,
     credentials,
     registered,
+    uses_key_set: way.must_register === 'key_set',
     ...checkPins(ctx, way, sent),
+    ...checkRequestSettings(sent),
     ...checkMrnSetting(ctx, connector.name, sent),
   };
 }
@@ -65,7 +69,9 @@ export function checkAppChanges(ctx: CheckContext, app: EmrApp, changes: AppChan
     logo,
     credentials,
     registered,
+    uses_key_set: way.must_register === 'key_set',
     ...checkPins(ctx, way, { hosts: [...hosts], token_endpoint, authorization_endpoint, issuer, tenant_path }),
+    ...checkRequestSettings({ ...app, ...changes }),
     ...checkMrnSetting(ctx, app.connector, { ...app, ...changes }),
   };
 }

@@ -7,6 +7,7 @@ import { addEndedGrant } from '../accounts/grantRenewals.ts';
 import { removeWriteLimit } from '../accounts/serverFacts.ts';
 import type { Context } from '../context.ts';
 import { unparkJobs } from '../jobs/park.ts';
+import { failExportsOfAccount } from '../records/bulkExports.ts';
 import { invalidateLinkTokens } from './linkTokens.ts';
 import { invalidatePublicTokens } from './publicTokens.ts';
 
@@ -30,6 +31,8 @@ export async function unlinkAccount(ctx: Pick<Context, 'connectors'>, tx: Tx, ac
   await removeWriteLimit(tx, account.id);
   await invalidatePublicTokens(tx, account.id);
   await unparkJobs(tx, account.id, requireConnector(ctx, account.connector).limits.parallel_max);
+  // After the lanes, as syncs lock them.
+  await failExportsOfAccount(tx, account.id);
   const [jobs] = await tx<{ n: number }[]>`
     SELECT count(*) AS n FROM jobs WHERE account_id = ${account.id} AND state IN ('queued', 'running')`;
   return jobs?.n ?? 0;

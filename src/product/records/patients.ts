@@ -1,4 +1,10 @@
-import { type Patient, type PatientSource, type PatientStatus, patientColumns } from '../../model/records/patients.ts';
+import {
+  type Patient,
+  type PatientById,
+  type PatientSource,
+  type PatientStatus,
+  patientColumns,
+} from '../../model/records/patients.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Scope } from './readRecords.ts';
 import { markWritten } from './storeRecords.ts';
@@ -46,6 +52,17 @@ export async function readPatient(tx: Tx, organization_id: string, id: string): 
   return row;
 }
 
+/** A patient in any state. The reason for a failure is that of the latest job that was to create the patient. */
+export async function findPatientById(db: Database, scope: Scope, id: string): Promise<PatientById | undefined> {
+  const [row] = await db.read<{ doc: Patient; failure_reason: string | null }>(
+    scope.client_id,
+    (sql) => sql`SELECT doc, CASE WHEN status = 'failed' THEN (
+        SELECT error ->> 'message' FROM jobs WHERE operation_id = patients.id ORDER BY jobs.id DESC LIMIT 1) END AS failure_reason
+      FROM patients WHERE client_id = ${scope.client_id} AND organization_id = ${scope.organization_id} AND id = ${id}`,
+  );
+  return row && { ...row.doc, failure_reason: row.failure_reason };
+}
+
 /** Our ids of patients by EMR id, as far as they are stored. */
 export async function patientIds(
   db: Database,
@@ -60,11 +77,12 @@ export async function patientIds(
   return new Map(rows.map(({ id, ehr_id }) => [ehr_id, id]));
 }
 
-/** Replaces what is stored of a patient with what the EMR returns after a write of ours. */
-export async function storeChart(tx: Tx, scope: Scope, source: PatientSource): Promise<void> {
+/** Replaces what is stored of a patient with what the EMR returns after a write of ours. Returns whether it is stored. */
+export async function storeChart(tx: Tx, scope: Scope, source: PatientSource): Promise<boolean> {
   const [row] = await tx<PatientRow[]>`SELECT id, doc, open_updates FROM patients
     WHERE organization_id = ${scope.organization_id} AND ehr_id = ${source.ehr_id} FOR UPDATE`;
   if (row) await savePatient(tx, scope, row, { ...source, status: row.doc.status });
+  return row !== undefined;
 }
 
 type PatientUpdate = Partial<Patient> & { status: PatientStatus; open_updates?: number };

@@ -1,34 +1,47 @@
 import { type ApiError, apiError } from '../../catalog/errors.ts';
+import type { LiveSchedule } from '../../emr/operations/appointments.ts';
 import type { AvailabilityQuery } from '../../model/availability.ts';
+import { splitList } from '../../model/fields.ts';
+import type { AppointmentSource } from '../../model/records/appointments.ts';
 import { type KindName, schedule_kinds } from '../../model/records/kinds.ts';
+import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
 import type { Database } from '../../platform/db/database.ts';
 import { daysBetween } from '../../platform/time/days.ts';
+import { withOffset } from '../../platform/time/zones.ts';
 import { findAvailability } from './availability/findAvailability.ts';
 import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from './availability/types.ts';
 import { standard_hours } from './hours.ts';
 import { errorUnlessPending, pendingKinds, referenceError, type Scope } from './readRecords.ts';
+import { formatStart } from './schedule.ts';
 import { findVisitType, listVisitTypes, unknownVisitType } from './settings.ts';
 
 const days_max = 92;
 /** Appointments and blocks that start up to this many days before the first day are read, because they may last into it. */
 const margin_days = 2;
 
+/** `own`: a write of ours stored it, and no sync has read it since. */
+type StoredAppointment = Appointment & { ehr_id: string | null; own: boolean };
+
 type StoredSchedule = {
   timezone: string;
   default_hours: Hours | null;
-  providers: (ProviderInput & { available: boolean })[] | null;
+  providers: (ProviderInput & { available: boolean; hours_set: boolean })[] | null;
   facilities: { ehr_id: string; name: string; active: boolean }[] | null;
-  appointments: Appointment[] | null;
+  appointments: StoredAppointment[] | null;
   blocks: Block[] | null;
   /** Kinds whose first sync has not finished. */
   pending: KindName[];
 };
 
+/** The schedule of the requested providers as the EMR has it now. */
+export type LiveTimes = LiveSchedule & { appointments: readonly AppointmentSource[] };
+
 /**
  * When the providers of an organization are free, according to their stored hours and schedule. Nothing is offered before
- * the first sync has read all of it: a time may be taken.
+ * the first sync has read all of it: a time may be taken. With `live`, the EMR's schedule is used instead of the stored
+ * one; `query` names the providers then.
  */
-export async function readAvailability(db: Database, scope: Scope, query: AvailabilityQuery) {
+export async function readAvailability(db: Database, scope: Scope, query: AvailabilityQuery, live?: LiveTimes) {
   checkQuery(query);
   const visit_type = await visitTypeCode(db, scope, 'visit_type', query.visit_type);
   const daily_limit_type = await visitTypeCode(db, scope, 'daily_limit_type', query.daily_limit_type);
@@ -36,10 +49,10 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
   const locations = stored.facilities ?? [];
   const facilities = new Map(locations.map(({ ehr_id, name }) => [ehr_id, name]));
   const providers = stored.providers ?? [];
-  const { pending } = stored;
+  const pending = live ? [] : stored.pending;
   const unknown = (kind: KindName, error: ApiError) => errorUnlessPending(pending, [kind], error);
-  const provider_ids = splitIds(query.provider_ids);
-  const location_ids = splitIds(query.location_ids);
+  const provider_ids = query.provider_ids === undefined ? undefined : splitList(query.provider_ids);
+  const location_ids = query.location_ids === undefined ? undefined : splitList(query.location_ids);
   for (const id of provider_ids ?? []) {
     if (!providers.some((each) => each.ehr_id === id))
       throw unknown('providers', apiError('provider_not_found', { id }, { field: 'provider_ids' }));
@@ -53,12 +66,12 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
     start_date: query.start_date,
     end_date: query.end_date,
     timezone: stored.timezone,
-    providers: providers.filter(
-      (each) => pending.length === 0 && each.available && (provider_ids?.includes(each.ehr_id) ?? true),
-    ),
+    providers: providers
+      .filter((each) => pending.length === 0 && each.available && (provider_ids?.includes(each.ehr_id) ?? true))
+      .map((each) => (live && !each.hours_set ? { ...each, hours: findHours(live, each.ehr_id) } : each)),
     facilities,
-    appointments: stored.appointments ?? [],
-    blocks: stored.blocks ?? [],
+    appointments: live ? mergeAppointments(stored, live) : (stored.appointments ?? []),
+    blocks: live ? live.blocks.map((each) => toBlock(each, stored.timezone)) : (stored.blocks ?? []),
     not_before: Date.now(),
     inactive_facilities: new Set(locations.filter(({ active }) => !active).map(({ ehr_id }) => ehr_id)),
     options: {
@@ -81,6 +94,32 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
     timezone: stored.timezone,
     ...(pending.length > 0 && { sync: { state: 'pending' as const } }),
   };
+}
+
+/** Hours that were set through the API apply before the EMR's. */
+function findHours({ hours }: LiveTimes, provider_ehr_id: string): Hours {
+  return hours.find((each) => each.provider_ehr_id === provider_ehr_id)?.hours ?? [];
+}
+
+function toBlock({ starts, minutes, provider_ehr_id, facility_ehr_id }: ScheduleBlockSource, timezone: string): Block {
+  return { provider_ehr_id, facility_ehr_id, minutes, starts_at: withOffset(starts, timezone) };
+}
+
+/** Adds bookings and changes of ours to the EMR's appointments, which may have been read before they were made. */
+function mergeAppointments({ timezone, appointments }: StoredSchedule, live: LiveTimes): Appointment[] {
+  const read = live.appointments.map((each) => ({
+    ...each,
+    starts_at: formatStart(each.starts, timezone),
+    visit_type: each.appointment_type,
+  }));
+  const isRead = (own: StoredAppointment) =>
+    read.some(
+      ({ ehr_id, starts_at }) => ehr_id === own.ehr_id && Date.parse(starts_at) === Date.parse(String(own.starts_at)),
+    );
+  return [
+    ...read.filter(({ cancelled }) => !cancelled),
+    ...(appointments ?? []).filter((each) => each.own && !isRead(each)),
+  ];
 }
 
 function checkQuery(query: AvailabilityQuery): void {
@@ -135,7 +174,7 @@ async function readSchedule(
     return sql`SELECT organizations.timezone, organizations.default_hours,
       ${pendingKinds(sql, organization_id, kinds)} AS pending,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
-                'timezone', doc -> 'timezone', 'available', doc ->> 'status' = 'active' AND NOT hide_in_availability)
+                'timezone', doc -> 'timezone', 'hours_set', hours_set IS NOT NULL, 'available', doc ->> 'status' = 'active' AND NOT hide_in_availability)
                 ORDER BY id)
          FROM providers WHERE providers.organization_id = organizations.id) AS providers,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name',
@@ -143,7 +182,8 @@ async function readSchedule(
          FROM locations WHERE locations.organization_id = organizations.id) AS facilities,
       (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
                 'secondary_provider_ehr_id', secondary_provider_ehr_id, 'facility_ehr_id', facility_ehr_id,
-                'minutes', minutes, 'visit_type', visit_type, 'cancelled', cancelled))
+                'minutes', minutes, 'visit_type', visit_type, 'cancelled', cancelled, 'ehr_id', ehr_id,
+                'own', ehr_id IS NULL OR written_in IS NOT NULL))
          FROM appointments WHERE ${within} AND NOT cancelled) AS appointments,
       (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
                 'facility_ehr_id', facility_ehr_id, 'minutes', minutes))
@@ -152,13 +192,6 @@ async function readSchedule(
   });
   if (!stored) throw new Error('The organization no longer exists.');
   return stored;
-}
-
-function splitIds(ids: string | undefined): string[] | undefined {
-  return ids
-    ?.split(',')
-    .map((id) => id.trim())
-    .filter((id) => id !== '');
 }
 
 function invalid(field: string, rule: string) {

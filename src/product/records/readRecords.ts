@@ -1,6 +1,7 @@
 import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { splitList } from '../../model/fields.ts';
 import { findKind, type KindName } from '../../model/records/kinds.ts';
-import type { Filter, RecordKind } from '../../model/records/recordKind.ts';
+import type { Filter, Order, RecordKind, WithheldFields } from '../../model/records/recordKind.ts';
 import { type Batch, readBatch } from '../../platform/db/batches.ts';
 import { type Database, type Fragment, type Query, type Tx, unseen } from '../../platform/db/database.ts';
 import { containsName, namedRecords, nameField, recordsNamed } from './nameSuffixes.ts';
@@ -30,12 +31,19 @@ export async function readList(
     return sql`
       SELECT ${responseJson(sql, scope, [kind], sql`${kind.name}::text, coalesce(json_agg(found.doc), '[]')`)} AS body
         FROM (SELECT doc FROM ${sql(kind.name)} AS listed WHERE ${matching(sql, within, all_conditions)}
-               ORDER BY ${buildOrder(sql, kind)} ${records_max === undefined ? sql`` : sql`LIMIT ${unseen(sql, records_max, 'int')}`}) AS found`;
+               ORDER BY ${buildOrder(sql, kind.order)} ${records_max === undefined ? sql`` : sql`LIMIT ${unseen(sql, records_max, 'int')}`}) AS found`;
   });
   return row?.body ?? '';
 }
 
-type PageOptions = { filters?: Filters; page?: number | undefined; page_size?: number | undefined };
+type PageOptions = {
+  filters?: Filters;
+  page?: number | undefined;
+  page_size?: number | undefined;
+  order?: readonly Order[] | undefined;
+  /** Return the records without the fields that the list withholds. */
+  withheld?: WithheldFields | undefined;
+};
 
 /**
  * One page of a kind. Node does not parse the documents. Requests of a client that arrive together share a statement,
@@ -45,17 +53,17 @@ export async function readPage(
   db: Reader,
   scope: Scope,
   kind: RecordKind,
-  { filters = {}, page = 1, page_size = 100 }: PageOptions = {},
+  { filters = {}, page = 1, page_size = 100, order, withheld }: PageOptions = {},
 ): Promise<RecordsJson> {
   checkDays(filters);
   const active_filters = listActiveFilters(kind, filters);
-  const quick = page_size <= 100 && active_filters.every(([, { match }]) => match === 'equals');
+  const quick = page_size <= 100 && !withheld && !order && active_filters.every(([, { match }]) => match === 'equals');
   const { client_id, organization_id } = scope;
   if (!quick) {
     const [row] = await db.read<RecordsJson>(client_id, (sql) => {
       const within = unseenScope(sql, scope);
       const requested = { ...within, page: unseen(sql, page, 'int'), page_size: unseen(sql, page_size, 'int') };
-      return pageQuery(sql, kind, requested, buildSearch(sql, within, kind, filters));
+      return pageQuery(sql, kind, { ...requested, order, withheld }, buildSearch(sql, within, kind, filters));
     });
     return row ?? no_page;
   }
@@ -117,7 +125,8 @@ const pages_max = 16;
  * the planner does not know the tenant yet and would expect the policy to let no row through.
  */
 function pageQuery(sql: Query, kind: RecordKind, requested: RequestedPage, search: Search): Fragment {
-  const { page, page_size } = requested;
+  const { page, page_size, order = kind.order, withheld } = requested;
+  const document = withheld ? sql`coalesce(${sql(withheld.column)}, doc)` : sql`doc`;
   const { mrn_column: mrn } = kind;
   const { conditions, ids } = search;
   const { shared, total, narrow } = ids
@@ -136,14 +145,14 @@ function pageQuery(sql: Query, kind: RecordKind, requested: RequestedPage, searc
       FROM (${total}) AS total, (
         -- One look-up by primary key per document: as a join, a table without statistics was scanned 100 times.
         -- MRNs as JSON, which Node parses in half the time of an array of PostgreSQL.
-        SELECT coalesce(json_agg((SELECT doc FROM ${sql(kind.name)} AS wide WHERE wide.id = narrow.id)), '[]') AS docs,
+        SELECT coalesce(json_agg((SELECT ${document} FROM ${sql(kind.name)} AS wide WHERE wide.id = narrow.id)), '[]') AS docs,
                ${mrn ? sql`coalesce(json_agg(narrow.mrn) FILTER (WHERE narrow.mrn IS NOT NULL), '[]')` : sql`'[]'::json`} AS mrns
           FROM (SELECT id ${mrn ? sql`, ${sql(mrn)} AS mrn` : sql``} FROM ${narrow}
-                 ORDER BY ${buildOrder(sql, kind)} LIMIT ${page_size} OFFSET (${page} - 1) * ${page_size}) AS narrow
+                 ORDER BY ${buildOrder(sql, order)} LIMIT ${page_size} OFFSET (${page} - 1) * ${page_size}) AS narrow
       ) AS found`;
 }
 
-type RequestedPage = ScopeValues & Record<'page' | 'page_size', Fragment>;
+type RequestedPage = ScopeValues & Record<'page' | 'page_size', Fragment> & Pick<PageOptions, 'order' | 'withheld'>;
 /** Parts of a page's statement: what the others refer to, the total, and the records that the page is taken from. */
 type PageParts = { shared: Fragment; total: Fragment; narrow: Fragment };
 
@@ -185,7 +194,7 @@ function namedParts(
     narrow: sql`(
       SELECT ${selected} FROM named CROSS JOIN ${namedRecords(sql, kind.name)} AS listed WHERE ${few} AND ${matches}
       UNION ALL (SELECT ${selected} FROM ${sql(kind.name)} AS listed WHERE NOT ${few} AND ${matches}
-        ORDER BY ${buildOrder(sql, kind)} LIMIT ${requested.page} * ${requested.page_size})) AS listed`,
+        ORDER BY ${buildOrder(sql, kind.order)} LIMIT ${requested.page} * ${requested.page_size})) AS listed`,
   };
 }
 
@@ -225,12 +234,12 @@ export async function readRecord(
 }
 
 /** Without this check, a reversed date range would return an empty list. */
-function checkDays({ start_date, end_date }: Filters): void {
+export function checkDays({ start_date, end_date }: Filters): void {
   if (start_date === undefined || end_date === undefined || String(start_date) <= String(end_date)) return;
   throw apiError('invalid_field', { rule: 'end_date must not be before start_date' }, { field: 'end_date' });
 }
 
-function matching(sql: Query, scope: ScopeValues, conditions: readonly Fragment[]): Fragment {
+export function matching(sql: Query, scope: ScopeValues, conditions: readonly Fragment[]): Fragment {
   return conditions.reduce(
     (all, condition) => sql`${all} AND ${condition}`,
     sql`listed.client_id = ${scope.client_id} AND listed.organization_id = ${scope.organization_id}`,
@@ -239,14 +248,14 @@ function matching(sql: Query, scope: ScopeValues, conditions: readonly Fragment[
 
 type ScopeValues = Record<keyof Scope, Fragment>;
 
-function unseenScope(sql: Query, { client_id, organization_id }: Scope): ScopeValues {
+export function unseenScope(sql: Query, { client_id, organization_id }: Scope): ScopeValues {
   return { client_id: unseen(sql, client_id, 'uuid'), organization_id: unseen(sql, organization_id, 'uuid') };
 }
 
 type ActiveFilter = [name: string, filter: Filter];
 
 /** The filters that a request names, without those whose value matches every record. */
-function listActiveFilters(kind: RecordKind, filters: Filters): ActiveFilter[] {
+export function listActiveFilters(kind: RecordKind, filters: Filters): ActiveFilter[] {
   return Object.entries(kind.filters).filter(([name, { any }]) => {
     const value = filters[name];
     return (typeof value === 'string' || typeof value === 'boolean') && value !== any;
@@ -257,6 +266,19 @@ function listActiveFilters(kind: RecordKind, filters: Filters): ActiveFilter[] {
 type Search = { conditions: readonly Fragment[]; ids?: Fragment };
 
 function buildSearch(sql: Query, scope: ScopeValues, kind: RecordKind, filters: Filters): Search {
+  const { conditions, named, ids } = buildFilters(sql, scope, kind, filters);
+  if (ids) return { conditions, ids };
+  // The planner decides: another filter may match fewer records than the names do.
+  return { conditions: named ? [...conditions, named] : conditions };
+}
+
+/** `named`: a condition that follows from the others, and narrows them by an index of names. */
+export function buildFilters(
+  sql: Query,
+  scope: ScopeValues,
+  kind: RecordKind,
+  filters: Filters,
+): Search & { named?: Fragment } {
   const active_filters = listActiveFilters(kind, filters);
   const conditions = active_filters.map(([name, filter]) => {
     const { columns, match } = filter;
@@ -275,9 +297,8 @@ function buildSearch(sql: Query, scope: ScopeValues, kind: RecordKind, filters: 
   });
   if (named.length === 0) return { conditions };
   const ids = named.map((each) => each.ids).reduce((all, each) => sql`${all} INTERSECT ${each}`);
-  if (named.length === active_filters.length && named.every(({ exact }) => exact)) return { conditions, ids };
-  // The planner decides: another filter may match fewer records than the names do.
-  return { conditions: [...conditions, sql`listed.id = ANY (ARRAY(${ids}))`] };
+  const complete = named.length === active_filters.length && named.every(({ exact }) => exact);
+  return { conditions, named: sql`listed.id = ANY (ARRAY(${ids}))`, ...(complete && { ids }) };
 }
 
 function storedValue({ stored }: Filter, value: unknown): string | boolean {
@@ -301,6 +322,9 @@ function compare(
   switch (match) {
     case 'equals':
       return sql`${stored} = ${unseen(sql, value, typeof value === 'boolean' ? 'boolean' : 'text')}`;
+    case 'any_of':
+      return sql`${stored} = ANY (ARRAY(SELECT unnest(string_to_array(
+        ${unseen(sql, splitList(String(value)).join(','), 'text')}, ','))))`;
     case 'contains':
       return containsName(sql, stored, String(value));
     case 'from_day':
@@ -314,8 +338,8 @@ function compare(
   }
 }
 
-function buildOrder(sql: Query, kind: RecordKind): Fragment {
-  return kind.order.reduceRight(
+function buildOrder(sql: Query, order: readonly Order[]): Fragment {
+  return order.reduceRight(
     (rest, { column, descending }) => sql`${sql(column)} ${descending ? sql`DESC` : sql``}, ${rest}`,
     sql`id`,
   );

@@ -1,11 +1,21 @@
-import type { Appointment, AppointmentSource } from '../../model/records/appointments.ts';
+import { nameColumn } from '../../model/fold.ts';
+import {
+  type Appointment,
+  type AppointmentOrigin,
+  type AppointmentSource,
+  toMode,
+} from '../../model/records/appointments.ts';
 import type { Kind, SourceOf } from '../../model/records/kinds.ts';
-import type { RecordKind, RecordRow, StoredColumns } from '../../model/records/recordKind.ts';
+import { phoneColumn, type RecordKind, type RecordRow, type StoredColumns } from '../../model/records/recordKind.ts';
 import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts';
-import type { Database, Tx } from '../../platform/db/database.ts';
+import type { Tx } from '../../platform/db/database.ts';
+import { toStorable } from '../../platform/time/days.ts';
 import { withOffset } from '../../platform/time/zones.ts';
 import { providerRows } from './providers.ts';
-import type { RecordsJson, Scope } from './readRecords.ts';
+import type { Scope } from './readRecords.ts';
+
+/** What the column can store: an EMR may let an appointment end in the year 9999. */
+const minutes_max = 2_147_483_647;
 
 type ProviderNames = ReadonlyMap<string, { name: string; npi: string | null }>;
 
@@ -14,19 +24,28 @@ export async function appointmentRows(tx: Tx, scope: Scope) {
   const practice = { timezone: await readTimezone(tx, scope), providers: await providerNames(tx, scope) };
   return (source: AppointmentSource, id: string, stored: StoredColumns | undefined): RecordRow => {
     const created_at = (stored?.created_at as Date | undefined) ?? new Date();
-    const doc = appointmentDocument(practice, source, { id, created_at });
-    return {
-      doc,
-      starts_at: new Date(doc.datetime),
-      minutes: source.minutes,
-      provider_ehr_id: source.provider_ehr_id,
-      secondary_provider_ehr_id: source.secondary_provider_ehr_id,
-      facility_ehr_id: source.facility_ehr_id,
-      visit_type: source.appointment_type,
-      cancelled: source.cancelled,
-      patient_mrn: source.patient_mrn,
-      created_at,
-    };
+    const origin = (stored?.source as AppointmentOrigin | undefined) ?? 'emr';
+    const doc = appointmentDocument(practice, source, { id, created_at, origin });
+    return { ...appointmentColumns(doc), doc, cancelled: source.cancelled, source: origin, created_at };
+  };
+}
+
+/** The columns that appointments are found and availability is computed by. */
+export function appointmentColumns(doc: Appointment) {
+  return {
+    starts_at: toStorable(Date.parse(doc.datetime)),
+    minutes: Math.min(doc.duration, minutes_max),
+    provider_ehr_id: doc.provider_ehr_id,
+    secondary_provider_ehr_id: doc.secondary_provider_ehr_id,
+    facility_ehr_id: doc.location,
+    visit_type: doc.appointment_type,
+    status: doc.status,
+    mode: toMode(doc.appointment_mode),
+    patient_mrn: doc.patient_mrn,
+    patient_folded: nameColumn(doc.patient_name),
+    patient_phone: phoneColumn(doc.patient_phone),
+    doc_without_notes:
+      doc.note === null && doc.progress_note === null ? null : { ...doc, note: null, progress_note: null },
   };
 }
 
@@ -37,27 +56,16 @@ export async function scheduleBlockRows(tx: Tx, scope: Scope) {
     const { minutes, provider_ehr_id, facility_ehr_id } = source;
     return {
       doc: { id, ...source, starts: datetime },
-      starts_at: new Date(datetime),
-      minutes,
+      starts_at: toStorable(Date.parse(datetime)),
+      minutes: Math.min(minutes, minutes_max),
       provider_ehr_id,
       facility_ehr_id,
     };
   };
 }
 
-/** An appointment as response JSON; undefined if the organization has none with this id. */
-export async function readAppointment(db: Database, scope: Scope, id: string): Promise<RecordsJson | undefined> {
-  const rows = await db.read<RecordsJson>(
-    scope.client_id,
-    (sql) => sql`SELECT json_build_object('success', true, 'appointment', doc)::text AS body,
-             array_remove(ARRAY[patient_mrn], NULL) AS mrns FROM appointments
-      WHERE client_id = ${scope.client_id} AND organization_id = ${scope.organization_id} AND id = ${id}`,
-  );
-  return rows[0];
-}
-
 /** An offset that the local time does not have, because the EMR moved the appointment without it, is ignored. */
-function formatStart(starts: string, timezone: string): string {
+export function formatStart(starts: string, timezone: string): string {
   const exact = withOffset(starts, timezone);
   return exact.slice(0, 16) === starts.slice(0, 16) ? exact : withOffset(starts.slice(0, 19), timezone);
 }
@@ -79,7 +87,7 @@ async function providerNames(tx: Tx, scope: Scope): Promise<ProviderNames> {
 function appointmentDocument(
   { timezone, providers }: { timezone: string; providers: ProviderNames },
   source: AppointmentSource,
-  { id, created_at }: { id: string; created_at: Date },
+  { id, created_at, origin }: { id: string; created_at: Date; origin: AppointmentOrigin },
 ): Appointment {
   const { ehr_id, starts, minutes, facility_ehr_id, cancelled: _cancelled, ...rest } = source;
   const provider = providers.get(source.provider_ehr_id);
@@ -98,7 +106,7 @@ function appointmentDocument(
     insurance_group_number: first?.group_number ?? null,
     secondary_insurance: second?.name ?? null,
     secondary_insurance_number: second?.subscriber_number ?? null,
-    object_metadata: { created_at: created_at.toISOString() },
+    object_metadata: { created_at: created_at.toISOString(), source: origin },
   };
 }
 

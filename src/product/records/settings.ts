@@ -17,7 +17,7 @@ export async function readSettings(
   const rows = await db.read<{ body: string }>(client_id, (sql) => {
     const codes = (table: string) => sql`(SELECT coalesce(json_agg(doc ORDER BY id), '[]') FROM ${sql(table)}
       WHERE client_id = ${client_id} AND organization_id = ${organization_id})`;
-    const list = (name: keyof CodeLists) => sql`coalesce(code_lists -> ${name}, '[]')`;
+    const list = (name: keyof CodeLists) => sql`coalesce(nullif(code_lists -> ${name}, 'null'), '[]')`;
     return sql`
       SELECT ${responseJson(
         sql,
@@ -34,6 +34,8 @@ export async function readSettings(
         'languages', ${list('languages')},
         'races', ${list('races')},
         'ethnicities', ${list('ethnicities')},
+        'payment_methods', ${list('payment_methods')},
+        'phone_call_types', ${list('phone_call_types')},
         'required_patient_fields', ${requiredFields(sql)})`,
       )} AS body
         FROM organizations WHERE id = ${organization_id}`;

@@ -1,13 +1,35 @@
 import { createHash, createHmac } from 'node:crypto';
 import { newId } from '../../catalog/ids.ts';
+import type { ListWindow } from '../../emr/operations/operation.ts';
 import type { Kind, KindName, SourceOf } from '../../model/records/kinds.ts';
 import type { RecordKind, RecordRow } from '../../model/records/recordKind.ts';
 import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
+import { addDays } from '../../platform/time/days.ts';
 import type { Context } from '../context.ts';
 import { inactiveProviders } from './providers.ts';
 import type { Scope } from './readRecords.ts';
 import { prepareRowFunction } from './schedule.ts';
 import { type Removals, type StoredList, type SyncedList, sync_lane } from './syncPasses.ts';
+
+export type StoreOptions = {
+  isErased?: ((row: Record<string, unknown>) => boolean) | undefined;
+  /** Called with what changed, in the same transaction. */
+  announce?: ((tx: Tx, changes: readonly StoredChange[]) => Promise<void>) | undefined;
+  /**
+   * The page was read outside of the sync `list.run`, after this snapshot was taken (refreshRecords.ts). Rows that were
+   * stored since are left as they are; those that are not replaced stay unseen and unconfirmed by the sync.
+   */
+  snapshot?: string | undefined;
+};
+
+/** A record that a sync stored, as it was and as it is. */
+export type StoredChange = {
+  ehr_id: string;
+  before: RecordRow | undefined;
+  after: RecordRow;
+  /** A write of ours stored the row before, and no sync has read the record since. */
+  unconfirmed: boolean;
+};
 
 /** A record of any kind as a connector returns it, with what its storing depends on. */
 export type SourceRecord = { ehr_id: string; provider_ehr_id?: string; mrn?: string | null };
@@ -23,7 +45,7 @@ export async function storePage(
   tx: Tx,
   list: SyncedList,
   page: readonly SourceRecord[],
-  isErased: (row: Record<string, unknown>) => boolean = () => false,
+  { isErased = () => false, announce, snapshot }: StoreOptions = {},
 ): Promise<{ skipped: boolean }> {
   const { kind } = list;
   const inactive = kind.active_providers_only ? await inactiveProviders(tx, list) : [];
@@ -32,17 +54,20 @@ export async function storePage(
   const createRow = await prepareRowFunction(tx, kind, list);
   const ehr_ids = sources.map((source) => source.ehr_id);
   const own_write = kind.written_by_us ? ['written_in'] : [];
+  const compared = announce && kind.announced ? ['doc', ...kind.announced.columns] : [];
   const present = await tx<PresentRow[]>`
-    SELECT ${tx(['id', 'ehr_id', 'source_hash', ...own_write, ...kind.kept_columns])} FROM ${tx(kind.name)}
+    SELECT ${tx(['id', 'ehr_id', 'source_hash', ...own_write, ...kind.kept_columns, ...compared])}, ${isNewer(tx, snapshot)}
+      FROM ${tx(kind.name)}
      WHERE organization_id = ${list.organization_id} AND ehr_id = ANY (${ehr_ids}) ORDER BY id FOR UPDATE`;
   const by_ehr_id = new Map(present.map((row) => [row.ehr_id, row]));
 
   const unchanged: string[] = [];
   const skipped: string[] = [];
   const changed = new Map<string, Record<string, unknown>>();
+  const changes: StoredChange[] = [];
   for (const source of sources) {
     const stored = by_ehr_id.get(source.ehr_id);
-    if (stored?.written_in === list.run) {
+    if (stored && (snapshot === undefined ? stored.written_in === list.run : stored.newer)) {
       skipped.push(stored.id);
       continue;
     }
@@ -50,18 +75,36 @@ export async function storePage(
     const row = createRow(source, id, stored);
     if (isErased({ ...row, ehr_id: source.ehr_id })) continue;
     const source_hash = hashRow(row);
-    if (stored?.source_hash.equals(source_hash)) unchanged.push(stored.id);
-    else changed.set(source.ehr_id, { ...row, ...storedColumns(list), id, ehr_id: source.ehr_id, source_hash });
+    if (stored?.source_hash.equals(source_hash)) {
+      unchanged.push(stored.id);
+      continue;
+    }
+    if (announce) {
+      const unconfirmed = (stored?.written_in ?? null) !== null;
+      changes.push({ ehr_id: source.ehr_id, before: stored as RecordRow | undefined, after: row, unconfirmed });
+    }
+    changed.set(source.ehr_id, { ...row, ...storedColumns(list), id, ehr_id: source.ehr_id, source_hash });
   }
-  if (skipped.length > 0) {
+  if (skipped.length > 0 && snapshot === undefined) {
     await tx`UPDATE ${tx(kind.name)} SET seen_in = ${list.run} WHERE id = ANY (${skipped}::uuid[])`;
   }
-  if (unchanged.length > 0) {
+  if (unchanged.length > 0 && snapshot === undefined) {
     const read_back = kind.written_by_us ? tx`, written_in = NULL` : tx``;
     await tx`UPDATE ${tx(kind.name)} SET seen_in = ${list.run} ${read_back} WHERE id = ANY (${unchanged}::uuid[])`;
   }
   const rows = [...changed.values()];
-  if (rows.length > 0) await upsertRows(tx, kind, rows);
+  const stored_ids = rows.length > 0 ? await upsertRows(tx, kind, rows) : new Set<string>();
+  // The running sync may have read these records before.
+  if (snapshot !== undefined && kind.written_by_us && stored_ids.size > 0) {
+    await tx`UPDATE ${tx(kind.name)} SET written_in = ${runningPass(tx, kind.name, list.organization_id)}
+      WHERE organization_id = ${list.organization_id} AND ehr_id = ANY (${[...stored_ids]})`;
+  }
+  // A write of ours may have stored one of them in the meantime, under another id.
+  if (announce)
+    await announce(
+      tx,
+      changes.filter(({ ehr_id }) => stored_ids.has(ehr_id)),
+    );
   return { skipped: skipped.length > 0 };
 }
 
@@ -70,20 +113,43 @@ type PresentRow = {
   ehr_id: string;
   source_hash: Buffer;
   written_in?: number | null;
+  newer: boolean;
 } & Record<string, unknown>;
 
-async function upsertRows(tx: Tx, kind: Kind, rows: readonly Record<string, unknown>[]): Promise<void> {
-  const [first = {}] = rows;
-  const columns = Object.keys(first);
-  const replaced = columns.filter((column) => !['id', 'client_id', 'organization_id', 'ehr_id'].includes(column));
-  await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
-    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records(rows)})
-    ON CONFLICT (organization_id, ehr_id) DO UPDATE SET
-    ${replaced.flatMap((column, n) => [n === 0 ? tx`` : tx`, `, tx`${tx(column)} = excluded.${tx(column)}`])}
-    WHERE ${tx(kind.name)}.id = excluded.id`;
+/**
+ * Whether a row was stored after the snapshot; false without one. A row has the lower 32 bits of its transaction id. The
+ * others follow from the current one, to which a million is added because the row may be newer than this statement.
+ */
+function isNewer(tx: Tx, snapshot: string | undefined): Fragment {
+  if (snapshot === undefined) return tx`false AS newer`;
+  const latest = tx`(pg_snapshot_xmax(pg_current_snapshot())::text::numeric + 1000000)`;
+  const behind = tx`mod(${latest} - xmin::text::numeric + 4294967296, 4294967296)`;
+  return tx`NOT pg_visible_in_snapshot(greatest(${latest} - ${behind}, 3)::text::xid8, ${snapshot}::text::pg_snapshot) AS newer`;
 }
 
-/** Stores a record that a write of ours created, under the id that the client already has. */
+/** Returns the EMR ids of the rows that were stored. */
+async function upsertRows(tx: Tx, kind: Kind, rows: readonly Record<string, unknown>[]): Promise<Set<string>> {
+  const [first = {}] = rows;
+  const columns = Object.keys(first);
+  const upserted = await tx<{ ehr_id: string }[]>`INSERT INTO ${tx(kind.name)} (${tx(columns)})
+    SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records(rows)})
+    ON CONFLICT (organization_id, ehr_id) DO UPDATE SET ${replaceColumns(tx, columns)}
+    WHERE ${tx(kind.name)}.id = excluded.id RETURNING ehr_id`;
+  return new Set(upserted.map(({ ehr_id }) => ehr_id));
+}
+
+/** The assignments of an upsert: all columns but those by which the row was found. */
+function replaceColumns(tx: Tx, columns: readonly string[]): Fragment {
+  return columns
+    .filter((column) => !['id', 'client_id', 'organization_id'].includes(column))
+    .map((column) => tx`${tx(column)} = excluded.${tx(column)}`)
+    .reduce((all, each) => tx`${all}, ${each}`);
+}
+
+/**
+ * Stores a record that a write of ours created, under the id that the client already has. It replaces the pending one, if
+ * there is one.
+ */
 export async function storeOwnRecord<K extends Kind>(
   tx: Tx,
   list: StoredList<K>,
@@ -93,13 +159,15 @@ export async function storeOwnRecord<K extends Kind>(
   const { kind, organization_id } = list;
   const { ehr_id } = source;
   const createRow = await prepareRowFunction(tx, kind, list);
-  const row = createRow(source, id, undefined);
+  const [pending] =
+    await tx`SELECT ${tx(['id', ...kind.kept_columns])} FROM ${tx(kind.name)} WHERE id = ${id} FOR UPDATE`;
+  const row = createRow(source, id, pending);
   await removeSyncedDuplicate(tx, list, { id, ehr_id });
   const stored = { ...row, ...storedColumns({ ...list, run: 0 }), id, ehr_id, source_hash: hashRow(row) };
   const columns = Object.keys(stored);
   await tx`INSERT INTO ${tx(kind.name)} (${tx(columns)})
     SELECT ${tx(columns)} FROM json_populate_recordset(null::${tx(kind.name)}, ${tx.records([stored])})
-    ON CONFLICT (id) DO NOTHING`;
+    ON CONFLICT (id) DO UPDATE SET ${replaceColumns(tx, columns)}`;
   await tx`UPDATE ${tx(kind.name)} SET ${markWritten(tx, kind.name, organization_id)} WHERE id = ${id}`;
 }
 
@@ -118,36 +186,46 @@ export async function removeSyncedDuplicate(
  */
 export function markWritten(tx: Tx, kind: KindName, organization_id: string): Fragment {
   return tx`seen_in = greatest(seen_in, (SELECT max(id) FROM jobs WHERE organization_id = ${organization_id}
-      AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked)),
-    written_in = coalesce((SELECT run FROM sync_passes
-      WHERE organization_id = ${organization_id} AND kind = ${kind} AND NOT done), 0)`;
+      AND lane = ${sync_lane} AND state IN ('queued', 'running') AND NOT parked), ${runningPass(tx, kind, organization_id)}),
+    written_in = coalesce(${runningPass(tx, kind, organization_id)}, 0)`;
 }
+
+/** The run of the sync that is reading the list; null if none is. */
+function runningPass(tx: Tx, kind: KindName, organization_id: string): Fragment {
+  return tx`(SELECT run FROM sync_passes WHERE organization_id = ${organization_id} AND kind = ${kind} AND NOT done)`;
+}
+
+/** Which of the records that a sync has not seen are missing: the `deleted` ones, those of a `window`, or all. */
+export type Missing = { deleted?: readonly string[] | undefined; window?: ListWindow | undefined };
 
 /**
  * Removes what the EMR no longer lists: what the running sync has not seen, which is only called after it has read the
- * full list to its end, or the `deleted` ones.
+ * full list, or the window, to its end, or the `deleted` ones.
  */
-export async function removeUnseen(tx: Tx, list: SyncedList, deleted?: readonly string[]): Promise<number> {
-  const unseen = isUnseen(tx, list, await keptProviders(tx, list), deleted);
+export async function removeUnseen(tx: Tx, list: SyncedList, missing: Missing = {}): Promise<number> {
+  const unseen = isUnseen(tx, list, await keptProviders(tx, list), missing);
   const removed = await tx`DELETE FROM ${tx(list.kind.name)} WHERE ${unseen} RETURNING id`;
   return removed.length;
 }
 
-/** Removes records that the EMR still has but says are no longer part of the list. */
-export async function removeLeft(tx: Tx, list: StoredList, ehr_ids: readonly string[]): Promise<void> {
-  await tx`DELETE FROM ${tx(list.kind.name)}
-    WHERE organization_id = ${list.organization_id} AND ehr_id = ANY (${[...ehr_ids]})`;
+/** Removes records that the EMR still has but says are no longer part of the list. Returns those that were stored. */
+export async function removeLeft(tx: Tx, list: StoredList, ehr_ids: readonly string[]): Promise<RemovedRow[]> {
+  return tx<RemovedRow[]>`DELETE FROM ${tx(list.kind.name)}
+    WHERE organization_id = ${list.organization_id} AND ehr_id = ANY (${[...ehr_ids]}) RETURNING ehr_id, doc`;
 }
 
+export type RemovedRow = { ehr_id: string; doc: Record<string, unknown> };
+
 /** How many records are stored, and how many of them `removeUnseen` would remove. */
-export async function countUnseen(tx: Tx, list: SyncedList, deleted?: readonly string[]): Promise<Removals> {
+export async function countUnseen(tx: Tx, list: SyncedList, missing: Missing = {}): Promise<Removals> {
   const { kind, organization_id } = list;
-  const unseen = isUnseen(tx, list, await keptProviders(tx, list), deleted);
+  const unseen = isUnseen(tx, list, await keptProviders(tx, list), missing);
   // Past ones leave a list of the coming weeks by themselves.
   const expected = kind.lists_future_only ? tx`starts_at >= now()` : tx`true`;
   const [row] = await tx<Removals[]>`SELECT count(*)::int AS stored,
       count(*) FILTER (WHERE ${unseen} AND ${expected})::int AS missing
-    FROM ${tx(kind.name)} WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL`;
+    FROM ${tx(kind.name)} WHERE organization_id = ${organization_id} AND ehr_id IS NOT NULL
+      AND ${isInWindow(tx, missing.window)}`;
   if (!row) throw new Error('An aggregate returned no row.');
   return row;
 }
@@ -161,11 +239,24 @@ function isUnseen(
   tx: Tx,
   { organization_id, run }: SyncedList,
   kept_providers: string[] | undefined,
-  deleted: readonly string[] | undefined,
+  { deleted, window }: Missing,
 ): Fragment {
   const kept = kept_providers ? tx`provider_ehr_id <> ALL (${kept_providers})` : tx`true`;
   const synced = deleted ? tx`${kept} AND ehr_id = ANY (${[...deleted]})` : kept;
-  return tx`organization_id = ${organization_id} AND seen_in < ${run} AND ehr_id IS NOT NULL AND ${synced}`;
+  return tx`organization_id = ${organization_id} AND seen_in < ${run} AND ehr_id IS NOT NULL AND ${synced}
+    AND ${isInWindow(tx, window)}`;
+}
+
+/**
+ * Only kinds with `starts_at` are read by days. The first and the last one are left out, because the EMR's days may be
+ * those of another time zone.
+ */
+function isInWindow(tx: Tx, window: ListWindow | undefined): Fragment {
+  if (!window) return tx`true`;
+  const [from, to] = [`${addDays(window.from, 1)}T00:00:00Z`, `${window.to}T00:00:00Z`];
+  const { owners } = window;
+  const owned = owners ? tx`${tx(owners.column)} = ANY (${[...owners.ehr_ids]})` : tx`true`;
+  return tx`starts_at >= ${from}::timestamptz AND starts_at < ${to}::timestamptz AND ${owned}`;
 }
 
 /** Deletes all records of a kind. */

@@ -5,6 +5,7 @@ import { requireConnector } from '../accounts/connectAccount.ts';
 import { claimDueForSync } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
 import { enqueue, type NewJob } from '../jobs/enqueue.ts';
+import { findDueExports } from './bulkExports.ts';
 import type { Scope } from './readRecords.ts';
 
 /** The records of one kind in an organization. */
@@ -31,7 +32,7 @@ const full_pass_minutes = 24 * 60;
 /** Deletions show within an hour: by a full pass, or by `findDeleted` where the connector supports it for the list. */
 const deletions_minutes = 60;
 /** Clocks differ, and records that an EMR stores together become visible one by one. */
-const overlap_minutes = 15;
+export const overlap_minutes = 15;
 
 /**
  * Starts a pass over a list, or resumes the one that an earlier attempt of this sync started. The pass is full if that
@@ -48,26 +49,34 @@ export async function startPass(
     full: boolean;
     sync_minutes: number;
     mrn_rule: string;
+    /** What the list is read from has been decided: all records if `full`, otherwise changes. */
+    exported?: boolean;
+    /** Another export, whose pass does not continue an earlier one of the same sync. */
+    anew?: boolean;
   },
 ): Promise<Pass> {
-  const [started] = await tx<(PassRow & { position: string | null; done: boolean })[]>`
-    SELECT full_pass, since, position, done, find_deleted FROM sync_passes
-     WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND run = ${run}
-       AND mrn_rule = ${options.mrn_rule}`;
-  if (started) return { ...readRange(started), from: started.position ?? undefined, done: started.done };
+  if (!options.anew) {
+    const [started] = await tx<(PassRow & { position: string | null; done: boolean })[]>`
+      SELECT full_pass, since, position, done, find_deleted FROM sync_passes
+       WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND run = ${run}
+         AND mrn_rule = ${options.mrn_rule}`;
+    if (started) return { ...readRange(started), from: started.position ?? undefined, done: started.done };
+  }
   const full = options.full || !options.incremental;
+  const { exported = false } = options;
   const due_minutes = Math.max(0, deletions_minutes - options.sync_minutes);
   const full_minutes = options.finds_deleted ? full_pass_minutes : due_minutes;
   const [next] = await tx<PassRow[]>`
     INSERT INTO sync_passes AS present (client_id, organization_id, kind, run, full_pass, mrn_rule)
-    VALUES (${client_id}, ${organization_id}, ${kind.name}, ${run}, true, ${options.mrn_rule})
+    VALUES (${client_id}, ${organization_id}, ${kind.name}, ${run}, ${full || !exported}, ${options.mrn_rule})
     ON CONFLICT (organization_id, kind) DO UPDATE SET run = excluded.run, started_at = now(), position = NULL, done = false,
       skipped = false,
       mrn_rule = excluded.mrn_rule,
       -- What was read by another rule does not count, even if this pass does not get to its end.
       full_as_of = CASE WHEN present.mrn_rule = excluded.mrn_rule THEN present.full_as_of END,
-      full_pass = ${full} OR present.full_as_of IS NULL OR present.mrn_rule <> excluded.mrn_rule
-        OR present.full_as_of <= now() - make_interval(mins => ${full_minutes}),
+      full_pass = ${full} OR NOT ${exported} AND (present.full_as_of IS NULL
+        OR present.mrn_rule <> excluded.mrn_rule
+        OR present.full_as_of <= now() - make_interval(mins => ${full_minutes})),
       find_deleted = coalesce(${options.finds_deleted} AND greatest(present.full_as_of, present.presence_as_of)
         <= now() - make_interval(mins => ${due_minutes}), false),
       since = present.synced_as_of - make_interval(mins => ${overlap_minutes})
@@ -114,6 +123,30 @@ export async function refusePass(tx: Tx, list: StoredList): Promise<void> {
 /** Makes the next pass over every list a full one. */
 export async function requireFullSync(tx: Tx, organization_id: string): Promise<void> {
   await tx`UPDATE sync_passes SET full_as_of = NULL WHERE organization_id = ${organization_id}`;
+}
+
+/**
+ * Whether one of these lists must be read in full. One that the EMR refused in the pass `refused_in` is left out: reading
+ * everything again would not change that.
+ */
+export async function needsFullPass(
+  tx: Tx,
+  organization_id: string,
+  kinds: readonly string[],
+  { mrn_rule, refused_in }: { mrn_rule: string; refused_in: number | undefined },
+): Promise<boolean> {
+  const [row] = await tx<{ incomplete: boolean }[]>`
+    SELECT EXISTS (SELECT FROM unnest(${[...kinds]}::text[]) AS name
+                     LEFT JOIN sync_passes ON organization_id = ${organization_id} AND kind = name
+                    WHERE NOT coalesce(run = ${refused_in ?? 0} AND NOT done, false)
+                      AND (full_as_of IS NULL OR mrn_rule <> ${mrn_rule})) AS incomplete`;
+  return row?.incomplete ?? false;
+}
+
+/** The pages of these lists are read again from the start. */
+export async function forgetPositions(tx: Tx, organization_id: string, kinds: readonly string[]): Promise<void> {
+  await tx`UPDATE sync_passes SET position = NULL
+    WHERE organization_id = ${organization_id} AND kind = ANY (${[...kinds]}) AND NOT done`;
 }
 
 /** Forgets how far the lists were read, after their records were deleted. */
@@ -163,9 +196,26 @@ function readRange({ full_pass, since, find_deleted }: PassRow) {
 }
 
 /** `announce`: whether an event is sent when the sync finishes. Only requested syncs send one. */
-export type SyncInput = { announce: boolean; org_id: string };
+export type SyncInput = {
+  announce: boolean;
+  org_id: string;
+  /** Only what a bulk export prepares, whose next step is due. */
+  exported_only?: true;
+};
 
 export const sync_type = 'sync';
+
+/**
+ * The run of the last sync that has not finished, or of the pass over the list that has not; 0 if there is neither.
+ * Records stored with it are not removed by them.
+ */
+export async function readRunningSync(tx: Tx, { organization_id, kind }: StoredList): Promise<number> {
+  const [row] = await tx<{ run: number }[]>`SELECT greatest(
+    (SELECT max(id) FROM jobs WHERE organization_id = ${organization_id} AND lane = ${sync_lane}
+        AND state IN ('queued', 'running') AND NOT parked),
+    (SELECT run FROM sync_passes WHERE organization_id = ${organization_id} AND kind = ${kind.name} AND NOT done), 0) AS run`;
+  return row?.run ?? 0;
+}
 
 /** Jobs of one lane run one after the other, so two syncs of an organization never overlap. */
 export const sync_lane = 'sync';
@@ -183,15 +233,16 @@ export async function requestSync(
   ctx: Context,
   sql: Sql | Tx,
   target: SyncTarget,
-  options: { announce: boolean } & Pick<NewJob, 'idempotency' | 'auditStatement'>,
+  options: Pick<SyncInput, 'announce' | 'exported_only'> & Pick<NewJob, 'idempotency' | 'auditStatement'>,
 ): Promise<{ id: string; job_id: number | undefined }> {
   const id = newId();
-  const input: SyncInput = { announce: options.announce, org_id: target.org_id };
+  const { announce, exported_only } = options;
+  const input: SyncInput = { announce, org_id: target.org_id, ...(exported_only && { exported_only }) };
   const job_id = await enqueue(sql, {
     client_id: target.client_id,
     organization_id: target.organization_id,
     account_id: target.account_id,
-    operation: { id, type: sync_type, input },
+    operation: { id, type: sync_type, input, reference: null },
     lane: sync_lane,
     parallel_max: requireConnector(ctx, target.connector).limits.parallel_max,
     traceparent: ctx.telemetry.traceparent(),
@@ -238,24 +289,38 @@ export async function requestSyncForRule(
 }
 
 /**
- * Queues a sync of every organization that is due. Organizations without a usable account, or with a sync still queued,
- * are skipped this time.
+ * Queues a sync of every organization that is due, and of those whose bulk export is. Organizations without a usable
+ * account, or with a sync still queued, are skipped this time.
  */
 export async function requestDueSyncs(ctx: Context): Promise<number> {
   const due = await claimDueForSync(ctx.db.system, ctx.config.sync_minutes);
   let queued = 0;
-  for (const organization of due) {
-    const added = await ctx.db.tenant(organization.client_id, async (tx) => {
-      const [waiting] = await tx`SELECT FROM lanes WHERE organization_id = ${organization.id} AND key = ${sync_lane}`;
-      const [account] = await tx<{ id: string }[]>`SELECT id FROM accounts
-        WHERE organization_id = ${organization.id} AND status = 'active' ORDER BY linked_at DESC LIMIT 1`;
-      if (waiting || !account) return 0;
-      const target = { ...organization, organization_id: organization.id, account_id: account.id };
-      await requestSync(ctx, tx, target, { announce: false });
-      return 1;
-    });
-    if (added > 0) ctx.notifications.notify('chartwire_jobs', organization.client_id);
-    queued += added;
+  for (const organization of due) queued += await queueSync(ctx, organization, { announce: false });
+  for (const organization of await findDueExports(ctx.db.system)) {
+    queued += await queueSync(ctx, organization, { announce: false, exported_only: true });
   }
   return queued;
+}
+
+type DueOrganization = { id: string; client_id: string; org_id: string; connector: string; account_id?: string };
+
+async function queueSync(
+  ctx: Context,
+  organization: DueOrganization,
+  options: Pick<SyncInput, 'announce' | 'exported_only'>,
+): Promise<number> {
+  const { id: organization_id, client_id, account_id: preferred = null } = organization;
+  const added = await ctx.db.tenant(client_id, async (tx) => {
+    // Several processes find the same exports.
+    await tx`SELECT FROM organizations WHERE id = ${organization_id} FOR NO KEY UPDATE`;
+    const [waiting] = await tx`SELECT FROM lanes WHERE organization_id = ${organization_id} AND key = ${sync_lane}`;
+    const [account] = await tx<{ id: string }[]>`SELECT id FROM accounts
+      WHERE organization_id = ${organization_id} AND status = 'active'
+      ORDER BY (id = ${preferred}::uuid) DESC NULLS LAST, linked_at DESC LIMIT 1`;
+    if (waiting || !account) return 0;
+    await requestSync(ctx, tx, { ...organization, organization_id, account_id: account.id }, options);
+    return 1;
+  });
+  if (added > 0) ctx.notifications.notify('chartwire_jobs', client_id);
+  return added;
 }

@@ -18,8 +18,9 @@ import {
   retryDelivery,
 } from './deliveries.ts';
 import { disableEndpoint } from './disableEndpoint.ts';
-import { clearFailures, readEndpointSecrets, recordFailure } from './endpoints.ts';
+import { clearFailures, recordFailure } from './endpoints.ts';
 import { lockEvents, updateDeliveryStatus } from './events.ts';
+import { readEndpointSecrets } from './secrets.ts';
 import { type Outcome, sendWebhook } from './sendWebhook.ts';
 
 type DeliveryContext = Pick<
@@ -42,6 +43,8 @@ export async function deliver(
       ctx.log.info(logFields(delivery), 'webhook not sent: endpoint disabled');
       return;
     }
+    // Paused after it was claimed. Nothing claims it again until the endpoint is resumed.
+    if (delivery.paused) return await ctx.db.repeatable(lease.client_id, (tx) => releaseDelivery(tx, lease));
     const pause_ms = options.circuits?.admit(delivery.endpoint_id) ?? 0;
     if (pause_ms > 0) return await ctx.db.repeatable(lease.client_id, (tx) => deferDelivery(tx, lease, pause_ms));
     await ctx.telemetry.span(`webhook ${delivery.event_type}`, attemptSpan(delivery), () =>

@@ -1,7 +1,12 @@
 import { newId } from '../../catalog/ids.ts';
-import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
+import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
+import { limitTo } from '../../platform/db/fragments.ts';
 import { clock_tolerance_ms, type Lease, LeaseLost } from '../../platform/db/lease.ts';
+import { first_id } from '../../platform/db/walk.ts';
+import { formatCursor, readPosition } from '../../platform/security/cursors.ts';
 import { jittered } from '../../platform/worker/backoff.ts';
+import type { Context } from '../context.ts';
+import { isSubscribed } from './endpoints.ts';
 
 /** Everything a worker needs to make an attempt. */
 export type Delivery = {
@@ -19,6 +24,7 @@ export type Delivery = {
   body: string;
   url: string;
   enabled: boolean;
+  paused: boolean;
   /** The span that sent the event. */
   traceparent: string | null;
 };
@@ -56,7 +62,8 @@ export async function readDeliveries(tx: Tx, leases: readonly Lease[]): Promise<
   const rows = await tx<(Delivery & { position: number })[]>`
     SELECT lease.position, delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
            delivery.schedule_from, event.type AS event_type, event.account_id, event.job_id, event.mrns, event.body,
-           event.traceparent, endpoint.url, endpoint.status = 'enabled' AS enabled
+           event.traceparent, endpoint.url, endpoint.status = 'enabled' AS enabled,
+           endpoint.paused_at IS NOT NULL AS paused
       FROM ${heldDeliveries(tx, leases)}
       CROSS JOIN LATERAL (SELECT type, account_id, job_id, mrns, body, traceparent FROM events
         WHERE events.id = delivery.event_id LIMIT 1) AS event
@@ -142,6 +149,93 @@ export async function releaseDelivery(tx: Tx, lease: Lease): Promise<void> {
   await tx`UPDATE deliveries SET locked_until = NULL, owner = NULL WHERE id = ${lease.id}`;
 }
 
+export type DeliveryFilters = {
+  status?: 'pending' | 'success' | 'failed' | undefined;
+  event_type?: string | undefined;
+};
+
+/** Resent events can have more. */
+const attempts_shown = 20;
+
+/**
+ * A page of the deliveries to an endpoint, newest first, as the JSON text of the whole response. Responses of receivers
+ * may quote the event: `mrns` are the patients concerned. Undefined if there is no such endpoint.
+ */
+export async function listDeliveries(
+  db: Database,
+  { client_id, endpoint_id }: { client_id: string; endpoint_id: string },
+  { page, page_size, ...filters }: DeliveryFilters & { page: number; page_size: number },
+): Promise<{ body: string; mrns: string[] } | undefined> {
+  const [row] = await db.read<{ body: string; mrns: string[][] | null }>(client_id, (sql) => {
+    const matching = matchingDeliveries(sql, filters);
+    return sql`
+      SELECT json_build_object('success', true, 'deliveries', coalesce(page.deliveries, '[]'),
+               'pagination', json_build_object('page', ${page}::bigint, 'current_page', ${page}::bigint,
+                 'page_size', ${page_size}::bigint, 'total_count', total.n,
+                 'total_pages', ceil(total.n::numeric / ${page_size}::bigint)))::text AS body, page.mrns
+        FROM webhook_endpoints AS endpoint
+       CROSS JOIN LATERAL (SELECT count(*) AS n ${matching}) AS total
+       CROSS JOIN LATERAL (
+         SELECT json_agg(${deliveryJson(sql)} ORDER BY id DESC) AS deliveries, json_agg(mrns) AS mrns
+           FROM (SELECT ${deliveryColumns(sql)} ${matching}
+                  ORDER BY delivery.id DESC ${limitTo(sql, page_size)} OFFSET ${(page - 1) * page_size}::bigint
+                ) AS delivery) AS page
+       WHERE endpoint.id = ${endpoint_id}`;
+  });
+  return row && { body: row.body, mrns: (row.mrns ?? []).flat() };
+}
+
+/** A page of the deliveries to an endpoint by cursor, oldest first. Undefined if the client has no such endpoint. */
+export async function walkDeliveries(
+  { db, system_keys }: Pick<Context, 'db' | 'system_keys'>,
+  { client_id, endpoint_id }: { client_id: string; endpoint_id: string },
+  { filters, cursor, page_size }: { filters: DeliveryFilters; cursor: string; page_size: number },
+): Promise<{ body: string; mrns: string[] } | undefined> {
+  const place = ['list', 'deliveries', client_id, endpoint_id, filters] as const;
+  const after = readPosition(system_keys, place, cursor) ?? first_id;
+  type PageRow = { id: string | null; element: string; mrns: string[] };
+  const rows = await db.read<PageRow>(
+    client_id,
+    (sql) => sql`SELECT delivery.id, ${deliveryJson(sql)}::text AS element, delivery.mrns
+      FROM webhook_endpoints AS endpoint LEFT JOIN LATERAL (SELECT ${deliveryColumns(sql)} ${matchingDeliveries(sql, filters)}
+        AND delivery.id > ${after} ORDER BY delivery.id ${limitTo(sql, page_size + 1)}) AS delivery ON true
+     WHERE endpoint.id = ${endpoint_id} ORDER BY delivery.id`,
+  );
+  if (rows.length === 0) return undefined;
+  const shown = rows.filter(({ id }) => id !== null).slice(0, page_size);
+  const last = rows.length > page_size ? shown.at(-1)?.id : undefined;
+  const pagination = JSON.stringify({ page_size, next_cursor: last ? formatCursor(system_keys, place, last) : null });
+  return {
+    body: `{"success":true,"deliveries":[${shown.map(({ element }) => element).join()}],"pagination":${pagination}}`,
+    mrns: shown.flatMap(({ mrns }) => mrns),
+  };
+}
+
+function matchingDeliveries(sql: Query, { status, event_type }: DeliveryFilters): Fragment {
+  return sql`FROM deliveries AS delivery JOIN events AS event ON event.id = delivery.event_id
+    WHERE delivery.endpoint_id = endpoint.id AND event.created_at > now() - interval '30 days'
+    ${status === undefined ? sql`` : sql`AND delivery.status = ${status}`}
+    ${event_type === undefined ? sql`` : sql`AND event.type = ${event_type}`}`;
+}
+
+function deliveryColumns(sql: Query): Fragment {
+  return sql`delivery.id, delivery.event_id, event.type, delivery.status, event.created_at, delivery.ready_at, event.mrns`;
+}
+
+/** A row of these columns, called `delivery`, as the API returns it. */
+function deliveryJson(sql: Query): Fragment {
+  return sql`json_build_object('id', replace(delivery.id::text, '-', ''),
+    'event_id', replace(delivery.event_id::text, '-', ''), 'event_type', delivery.type, 'status', delivery.status,
+    'created_at', iso(delivery.created_at), 'next_attempt_at', iso(delivery.ready_at), 'attempts', ${attemptsJson(sql)})`;
+}
+
+function attemptsJson(sql: Query): Fragment {
+  return sql`(SELECT coalesce(json_agg(json_build_object('attempt', attempt, 'at', iso(at), 'status_code', status_code,
+      'duration_ms', duration_ms, 'problem', problem, 'response_start', snippet) ORDER BY attempt DESC), '[]')
+    FROM (SELECT * FROM delivery_attempts WHERE delivery_id = delivery.id ORDER BY attempt DESC
+          LIMIT ${attempts_shown}::bigint) AS made)`;
+}
+
 /** The events with a pending delivery to an endpoint. */
 export async function findPendingEvents(tx: Tx, endpoint_id: string): Promise<string[]> {
   const rows = await tx<{ event_id: string }[]>`
@@ -159,6 +253,17 @@ export async function failWaiting(tx: Tx, endpoint_id: string): Promise<void> {
       finished_at = clock_timestamp()
      WHERE id IN (SELECT id FROM deliveries
                    WHERE endpoint_id = ${endpoint_id} AND status = 'pending'
+                     AND (locked_until IS NULL OR locked_until <= clock_timestamp()) FOR UPDATE SKIP LOCKED)`;
+}
+
+/** Fails the deliveries to an endpoint that were due longer ago than retries take. Like `failWaiting`. */
+export async function failOverdue(tx: Tx, endpoint_id: string): Promise<void> {
+  await tx`
+    UPDATE deliveries SET status = 'failed', ready_at = NULL, locked_until = NULL, owner = NULL,
+      finished_at = clock_timestamp()
+     WHERE id IN (SELECT id FROM deliveries
+                   WHERE endpoint_id = ${endpoint_id} AND status = 'pending'
+                     AND ready_at < clock_timestamp() - make_interval(hours => ${waiting_hours_max})
                      AND (locked_until IS NULL OR locked_until <= clock_timestamp()) FOR UPDATE SKIP LOCKED)`;
 }
 
@@ -195,7 +300,7 @@ export async function restartFailed(
       FROM events AS event, webhook_endpoints AS endpoint
      WHERE delivery.event_id = ANY (${[...event_ids]}::uuid[]) AND delivery.status = 'failed'
        AND event.id = delivery.event_id AND endpoint.id = delivery.endpoint_id AND endpoint.status = 'enabled'
-       AND (endpoint.event_types IS NULL OR event.type = ANY (endpoint.event_types))
+       AND ${isSubscribed(tx)}
        ${endpoint_id === undefined ? tx`` : tx`AND endpoint.id = ${endpoint_id}`}
     RETURNING delivery.event_id`;
   return [...new Set(rows.map((row) => row.event_id))];
@@ -250,6 +355,9 @@ export const retry_delays_ms: readonly number[] = [
   20 * hour,
   24 * hour,
 ];
+
+/** How long a delivery waits for an endpoint that is paused: as long as its retries take. */
+export const waiting_hours_max = 76;
 
 /** The longest Retry-After that is honored. */
 const retry_after_max_s = 86_400;

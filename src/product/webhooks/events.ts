@@ -1,18 +1,24 @@
-import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
-import { collectMrns, type EventOf, type EventType, events } from '../../model/events.ts';
-import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
+import { collectMrns, type EventOf, type EventType, events, type SyncEventOf } from '../../model/events.ts';
+import { type Database, type Fragment, type Query, type Sql, type Tx, unseen } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
-import { day_ms, parseInstant } from '../../platform/time/days.ts';
+import { first_id, walkIds } from '../../platform/db/walk.ts';
+import { formatCursor, readPosition } from '../../platform/security/cursors.ts';
+import type { Context } from '../context.ts';
 import { addDeliveries } from './deliveries.ts';
-import { findSubscribed } from './endpoints.ts';
+import { type Addressed, findSubscribed } from './endpoints.ts';
+import { parsePeriod } from './period.ts';
 
 /** An event with the account and the job it belongs to. */
 export type EventOccurrence = {
   client_id: string;
   account_id: string;
   job_id: number | null;
-  event: EventOf;
+  /** The client's own reference of the job. */
+  reference?: string | null;
+  event: EventOf | SyncEventOf;
+  /** Whether a sync found it. Only endpoints with `sync_events` get it. */
+  from_sync?: boolean;
   /** The active span, for a link from the deliveries. */
   traceparent?: string | null;
 };
@@ -35,6 +41,27 @@ export async function emitEvents(tx: Tx, occurrences: readonly EventOccurrence[]
   return prepared.map(({ event }) => event.id);
 }
 
+/**
+ * Stores the events of changes that a sync found, as far as an endpoint receives them. Their times are later than those of
+ * all events of the account before, each a millisecond after the one before it, so that `created` has their order.
+ */
+export async function emitSyncEvents(tx: Tx, occurrences: readonly EventOccurrence[]): Promise<void> {
+  const prepared = (await prepareEvents(tx, occurrences)).filter(({ endpoint_ids }) => endpoint_ids.length > 0);
+  const [first] = prepared;
+  if (!first) return;
+  const { client_id, account_id } = first.event;
+  const [latest] = await tx<{ ms: number }[]>`
+    SELECT (extract(epoch FROM greatest(clock_timestamp(), max(created_at))) * 1000)::float8 AS ms
+      FROM events WHERE client_id = ${client_id} AND account_id = ${account_id}`;
+  if (!latest) throw new Error('An aggregate returned no row.');
+  const timed = prepared.map(({ event, endpoint_ids }, n) => {
+    const created_at = new Date(Math.floor(latest.ms) + 1 + n).toISOString();
+    const body = JSON.stringify({ ...JSON.parse(event.body), created: created_at });
+    return { endpoint_ids, event: { ...event, created_at, body } };
+  });
+  await storeEvents(tx, timed);
+}
+
 /** An event, ready to be stored, and the endpoints that get it. */
 export type PreparedEvent = { event: NewEvent; endpoint_ids: string[] };
 
@@ -48,14 +75,14 @@ export async function prepareEvents(tx: Tx, occurrences: readonly EventOccurrenc
     findSubscribed(tx, [...types]),
   ]);
   return occurrences.map((occurrence) => {
-    const { client_id, account_id, job_id, event, traceparent = null } = occurrence;
+    const { client_id, account_id, job_id, event, from_sync = false, traceparent = null } = occurrence;
     const origin = findOrigin(account_id);
     const id = newId();
-    const endpoint_ids = findEndpoints(event.type);
+    const endpoint_ids = findEndpoints({ type: event.type, org_id: origin.org_id, from_sync });
     return {
       endpoint_ids,
       event: {
-        ...{ id, client_id, account_id, job_id, traceparent },
+        ...{ id, client_id, account_id, job_id, traceparent, from_sync },
         type: event.type,
         body: envelope(id, origin, occurrence),
         created_at: origin.created,
@@ -75,13 +102,14 @@ export async function storeEvents(tx: Tx, prepared: readonly PreparedEvent[]): P
   await Promise.all([addEvents(tx, events), addDeliveries(tx, deliveries)]);
 }
 
-type Origin = { reference_id: string; created: string };
+type Origin = { reference_id: string; org_id: string; created: string };
 
 /** The database's time in milliseconds, as on the wire, so that the row and the envelope have the same timestamp. */
 async function findOrigins(tx: Tx, account_ids: readonly string[]): Promise<(account_id: string) => Origin> {
   const rows = await tx<(Origin & { id: string })[]>`
-    SELECT id, reference_id, iso(date_trunc('milliseconds', clock_timestamp())) AS created
-      FROM accounts WHERE id = ANY (${[...account_ids]}::uuid[])`;
+    SELECT accounts.id, reference_id, org_id, iso(date_trunc('milliseconds', clock_timestamp())) AS created
+      FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+     WHERE accounts.id = ANY (${[...account_ids]}::uuid[])`;
   const origins = new Map(rows.map(({ id, ...origin }) => [id, origin]));
   return (account_id) => {
     const origin = origins.get(account_id);
@@ -91,7 +119,7 @@ async function findOrigins(tx: Tx, account_ids: readonly string[]): Promise<(acc
 }
 
 /** The body that is sent and signed. JSON.stringify omits undefined fields. */
-function envelope(id: string, origin: Origin, { job_id, event }: EventOccurrence): string {
+function envelope(id: string, origin: Origin, { job_id, reference, event }: EventOccurrence): string {
   const kind = events[event.type];
   return JSON.stringify({
     id,
@@ -100,6 +128,7 @@ function envelope(id: string, origin: Origin, { job_id, event }: EventOccurrence
     type: event.type,
     job_id: kind.has_job_id && job_id !== null ? String(job_id) : undefined,
     access_token_reference_id: kind.has_account_reference ? origin.reference_id : undefined,
+    reference: reference ?? undefined,
     data: event.data,
   });
 }
@@ -116,9 +145,8 @@ export type EventFilters = {
   /** Days (YYYY-MM-DD, whole and inclusive, in UTC) or date-times. */
   start_date?: string | undefined;
   end_date?: string | undefined;
-  page: number;
-  page_size: number;
 };
+export type EventPage = EventFilters & { page: number; page_size: number };
 
 export type NewEvent = {
   id: string;
@@ -133,15 +161,16 @@ export type NewEvent = {
   traceparent: string | null;
   /** The patients it concerns. */
   mrns: string[];
+  from_sync: boolean;
 };
 
 export async function addEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx`
-    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, mrns, traceparent, created_at)
-    SELECT id, client_id, account_id, job_id, type, body, delivery_status, mrns, traceparent, created_at
+    INSERT INTO events (id, client_id, account_id, job_id, type, body, delivery_status, mrns, from_sync, traceparent, created_at)
+    SELECT id, client_id, account_id, job_id, type, body, delivery_status, mrns, from_sync, traceparent, created_at
       FROM json_to_recordset(${tx.json(events)}::text::json) AS event (id uuid, client_id uuid, account_id uuid,
-             job_id bigint, type text, body text, delivery_status text, mrns text[], traceparent text,
+             job_id bigint, type text, body text, delivery_status text, mrns text[], from_sync boolean, traceparent text,
              created_at timestamptz)`;
 }
 
@@ -153,9 +182,8 @@ export async function listEvents(
   db: Database,
   client_id: string,
   account_id: string,
-  filters: EventFilters,
+  { page, page_size, ...filters }: EventPage,
 ): Promise<{ body: string; mrns: string[] }> {
-  const { page, page_size } = filters;
   const [row] = await db.read<{ body: string; mrns: string[][] | null; uncounted: number }>(client_id, (sql) => {
     const matching = matchingEvents(sql, client_id, account_id, filters);
     const total = isCounted(filters)
@@ -181,15 +209,48 @@ export async function listEvents(
   return { body: row.body, mrns: (row.mrns ?? []).flat() };
 }
 
-/** The type and patients of an account's event that can still be resent. */
+/** A page of an account's events by cursor, oldest first: ids begin with the time. */
+export async function walkEvents(
+  { db, system_keys }: Pick<Context, 'db' | 'system_keys'>,
+  account: { id: string; client_id: string },
+  { filters, cursor, page_size }: { filters: EventFilters; cursor: string; page_size: number },
+): Promise<{ body: string; mrns: string[] }> {
+  const place = ['list', 'events', account.id, filters] as const;
+  const after = readPosition(system_keys, place, cursor) ?? first_id;
+  const rows = await db.read<{ id: string; element: string; mrns: string[] }>(account.client_id, (sql) => {
+    const page = walkIds(sql, {
+      table: 'events',
+      within: recentEvents(sql, account.client_id, account.id),
+      conditions: eventConditions(sql, filters),
+      after: unseen(sql, after, 'uuid'),
+      page_size,
+    });
+    return sql`SELECT id, ${elementText(sql)} AS element, mrns FROM events
+      WHERE client_id = ${account.client_id} AND id = ANY (ARRAY(${page})) ORDER BY id`;
+  });
+  const shown = rows.slice(0, page_size);
+  const last = rows.length > page_size ? shown.at(-1) : undefined;
+  const next_cursor = last ? formatCursor(system_keys, place, last.id) : null;
+  const elements = shown.map(({ element }) => element).join(',');
+  const pagination = JSON.stringify({ page_size, next_cursor });
+  return {
+    body: `{"success":true,"webhook_events":[${elements}],"pagination":${pagination}}`,
+    mrns: shown.flatMap(({ mrns }) => mrns),
+  };
+}
+
+/** An account's event that can still be resent: its patients, and what decides which endpoints receive it. */
 export async function findRecent(
   tx: Tx,
   account_id: string,
   id: string,
-): Promise<{ type: string; mrns: string[] } | undefined> {
-  const [row] = await tx<{ type: string; mrns: string[] }[]>`
-    SELECT type, mrns FROM events WHERE id = ${id} AND account_id = ${account_id}
-       AND created_at > now() - make_interval(days => ${event_days_max})`;
+): Promise<(Addressed & { mrns: string[] }) | undefined> {
+  const [row] = await tx<(Addressed & { mrns: string[] })[]>`
+    SELECT type, mrns, from_sync, org_id
+      FROM events JOIN accounts ON accounts.id = events.account_id
+      JOIN organizations ON organizations.id = accounts.organization_id
+     WHERE events.id = ${id} AND account_id = ${account_id}
+       AND events.created_at > now() - make_interval(days => ${event_days_max})`;
   return row;
 }
 
@@ -239,20 +300,33 @@ export async function purgeEvents(system: Sql, days: number, batch = 1_000): Pro
 }
 
 function matchingEvents(sql: Query, client_id: string, account_id: string, filters: EventFilters): Fragment {
+  return eventConditions(sql, filters).reduce(
+    (all, condition) => sql`${all} AND ${condition}`,
+    sql`FROM events WHERE ${recentEvents(sql, client_id, account_id)}`,
+  );
+}
+
+/**
+ * The client_id condition repeats the tenant policy for the planner: without it the planner assumed that the policy
+ * matches nothing and read all of an account's 100,000 events to find those of one job (54 ms instead of 0.2 ms).
+ */
+function recentEvents(sql: Query, client_id: string, account_id: string): Fragment {
+  return sql`client_id = ${client_id} AND account_id = ${account_id}
+    AND created_at > now() - make_interval(days => ${event_days_max})`;
+}
+
+/** Only the filters in use are part of the statement, so that each combination is planned with its own index. */
+function eventConditions(sql: Query, filters: EventFilters): Fragment[] {
   const { job_id, event_type, delivery_status, start_date, end_date } = filters;
   const from = start_date === undefined ? undefined : parsePeriod('start_date', start_date);
   const to = end_date === undefined ? undefined : parsePeriod('end_date', end_date);
-  // Only the filters in use are part of the statement, so that each combination is planned with its own index. The
-  // client_id condition repeats the tenant policy for the planner: without it the planner assumed that the policy
-  // matches nothing and read all of an account's 100,000 events to find those of one job (54 ms instead of 0.2 ms).
-  return sql`
-    FROM events WHERE client_id = ${client_id} AND account_id = ${account_id}
-     AND created_at > now() - make_interval(days => ${event_days_max})
-    ${job_id === undefined ? sql`` : sql`AND job_id = ${job_id}`}
-    ${event_type === undefined ? sql`` : sql`AND type = ${event_type}`}
-    ${delivery_status === undefined ? sql`` : sql`AND delivery_status = ${delivery_status}`}
-    ${from === undefined ? sql`` : sql`AND created_at >= ${from.starts}::text::timestamptz`}
-    ${to === undefined ? sql`` : sql`AND created_at < ${to.ends}::text::timestamptz`}`;
+  return [
+    job_id === undefined ? [] : sql`job_id = ${job_id}`,
+    event_type === undefined ? [] : sql`type = ${event_type}`,
+    delivery_status === undefined ? [] : sql`delivery_status = ${delivery_status}`,
+    from === undefined ? [] : sql`created_at >= ${from.starts}::text::timestamptz`,
+    to === undefined ? [] : sql`created_at < ${to.ends}::text::timestamptz`,
+  ].flat();
 }
 
 /** Totals of other selections are not stored: they change with deliveries, or are small. */
@@ -316,21 +390,4 @@ export async function countEvents(db: Database, { client_id, account_id, days }:
          AND created_at > period.starts AND created_at <= period.ends
        GROUP BY GROUPING SETS ((period.starts, period.ends, type), (period.starts, period.ends))`;
   });
-}
-
-/**
- * The start of a day or date-time in a filter, and the first instant after it. Days and date-times without a zone are in
- * UTC. A date-time lasts one millisecond, the resolution of event timestamps.
- */
-export function parsePeriod(field: string, text: string): { starts: string; ends: string } {
-  const [, day, time, zone] =
-    /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+\- ]\d\d:?\d\d)?)?$/i.exec(text) ?? [];
-  // In a query, `+` arrives as a space.
-  const starts_ms = parseInstant(`${day}${time ?? 'T00:00'}${zone?.replace(' ', '+') ?? 'Z'}`.toUpperCase());
-  if (starts_ms === undefined) {
-    const rule = `${field} must be a date (YYYY-MM-DD) or an ISO 8601 date-time.`;
-    throw apiError('invalid_field', { rule }, { field });
-  }
-  const lasts_ms = time === undefined ? day_ms : 1;
-  return { starts: new Date(starts_ms).toISOString(), ends: new Date(starts_ms + lasts_ms).toISOString() };
 }

@@ -1,7 +1,7 @@
 import { parseId } from '../../catalog/ids.ts';
 import type { Fragment, Sql, Tx } from '../../platform/db/database.ts';
 import { addDeliveries, restartDeliveries, restartFailed } from './deliveries.ts';
-import { findSubscribed, lockEnabled } from './endpoints.ts';
+import { findSubscribed, isSubscribed, lockEnabled } from './endpoints.ts';
 import { event_days_max, findRecent, lockEvents, updateDeliveryStatus } from './events.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function resendEvent(
   const recent = id && (await findRecent(tx, account_id, id));
   if (!id || !recent) return undefined;
   // Lock order: see `lockEvents`.
-  const endpoint_ids = (await findSubscribed(tx, [recent.type]))(recent.type);
+  const endpoint_ids = (await findSubscribed(tx, [recent.type]))(recent);
   if ((await lockEvents(tx, [id])) === 0) return undefined;
   const restarted = await restartDeliveries(tx, id, endpoint_ids);
   const added = await addDeliveries(
@@ -99,6 +99,6 @@ function sendable(sql: Sql | Tx, webhook_id: string | undefined): Fragment {
   return sql`
     EXISTS (SELECT FROM deliveries AS delivery JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
              WHERE delivery.event_id = event.id AND delivery.status = 'failed' AND endpoint.status = 'enabled'
-               AND (endpoint.event_types IS NULL OR event.type = ANY (endpoint.event_types))
+               AND ${isSubscribed(sql)}
                ${webhook_id === undefined ? sql`` : sql`AND endpoint.id = ${webhook_id}`} OFFSET 0)`;
 }

@@ -3,7 +3,8 @@ import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { signWebhook } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { retryAfterS } from './deliveries.ts';
-import { listEndpoints, readLiveSecrets } from './endpoints.ts';
+import { listEndpoints } from './endpoints.ts';
+import { readLiveSecrets } from './secrets.ts';
 
 /** The result of one attempt. */
 export type Outcome = {

@@ -3,18 +3,22 @@ import { EmrFailure } from '../../emr/emrFailure.ts';
 import type { SavedField } from '../../emr/operations/operation.ts';
 import type { FieldOperation, OperationName, Operations } from '../../emr/operations/operations.ts';
 import type { EventData, EventOf } from '../../model/events.ts';
+import type { Kind, SourceOf } from '../../model/records/kinds.ts';
+import type { EmbeddedFiles } from '../../model/requests/documents.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
-import { connectAccount } from '../accounts/connectAccount.ts';
+import { type ConnectedAccount, connectAccount } from '../accounts/connectAccount.ts';
 import type { Context } from '../context.ts';
-import { deleteUpload, type ReferenceCheck, readUpload } from '../jobs/enqueue.ts';
+import { deleteUploads, type ReferenceCheck, readUpload } from '../jobs/enqueue.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
 import type { Steps } from '../jobs/jobSteps.ts';
 import type { Job, JobFailure } from '../jobs/jobs.ts';
 import { isOvertaken } from '../jobs/listJobs.ts';
 import type { JobHandler, JobRun } from '../jobs/run.ts';
+import { type RefreshedRecord, refreshRecords } from '../records/refreshRecords.ts';
+import type { SourceRecord } from '../records/storeRecords.ts';
 
-type Erased = Pick<RegisteredWrite, 'job_handler' | 'rerun_rules'>;
+type Erased = Pick<RegisteredWrite, 'job_handler' | 'rerun_rules' | 'dryRun' | 'hasFiles'>;
 
 /** Declares a write. `check` must come before `run`: TypeScript infers the type of `run`'s input from it. */
 export function defineWrite<Body extends TObject, Lookups, Needs extends OperationName>(
@@ -36,21 +40,32 @@ export function defineWriteHandler<Input, Needs extends OperationName>(
  */
 function eraseInput<Input, Needs extends OperationName>(write: WriteHandler<Input, Needs>): Erased {
   const typed = <J extends { input: unknown }>(job: J) => job as J & { input: Input };
-  const { rerun } = write;
+  const { rerun, mustWait } = write;
   return {
     job_handler: {
       reads_only: write.reads_only ?? false,
       independent: write.independent ?? false,
+      ...(mustWait && { mustWait: (ctx, job) => mustWait(ctx.db, typed(job)) }),
       run: (ctx, run) => runWrite(ctx, run, typed(run.job), write),
       onFailure: (ctx, run, failure) => {
         const job = typed(run.job);
         const { outcomes, intentData } = run.steps;
-        const { state, event } = write.onFailure({ id: job.operation_id, input: job.input, outcomes, failure });
+        const { state, event } = write.onFailure({
+          id: job.operation_id,
+          input: job.input,
+          outcomes,
+          intentData,
+          failure,
+        });
         const succeeded = state === 'succeeded';
-        const apply = applyResult(write, { ctx, job, succeeded, outcomes, intentData });
+        const apply = applyResult(write, { ctx, job, succeeded, outcomes, intentData, failure });
         return { state, error: succeeded ? null : failure, event, apply };
       },
     },
+    dryRun: async (ctx, { job, ...connected }) => {
+      await runAttempt(ctx, write, { job: typed(job), ...connected, dry: true });
+    },
+    hasFiles: (input) => write.file_field !== undefined || (write.countFiles?.(typed({ input }).input) ?? 0) > 0,
     rerun_rules: rerun && {
       blocker: (tx, job) => rerun.blocker(tx, typed(job)),
       prepare: (tx, job) => rerun.prepare(tx, typed(job)),
@@ -65,36 +80,57 @@ async function runWrite<Input, Needs extends OperationName>(
   job: Job<Input>,
   write: WriteHandler<Input, Needs>,
 ): Promise<JobResult> {
-  const { client_id, organization_id, operation_id, input } = job;
+  const { client_id, operation_id } = job;
   if (write.overwrites && job.run_again_of !== null && (await isOvertaken(ctx.db, job))) {
     throw new EmrFailure('refused', 'A later change to the same patient was requested, and this one would undo it.', {
       code: 'record_changed',
     });
   }
   const { operations, account } = await connectAccount(ctx, job, run.signal);
-  const runWith = (file: Buffer | undefined) =>
-    write.run({
-      id: operation_id,
-      input,
-      scope: { client_id, organization_id },
-      db: ctx.db,
-      emr_user: { name: account.emr_user_name, timezone: account.timezone },
-      file,
-      emr: requireOperations(operations, write.needs),
-      steps: run.steps,
-      ourIds: (tables, ehr_ids) => findIds(ctx, job, tables, ehr_ids),
-    });
-  const { event, store } =
-    write.file_field === undefined
-      ? await runWith(undefined)
-      : await ctx.document_slots.run(
-          client_id,
-          async () => runWith(await readUpload(ctx.db, client_id, operation_id)),
-          run.signal,
-        );
+  const readFile = (position: number) => readUpload(ctx.db, client_id, operation_id, position);
+  const attempt = () => runAttempt(ctx, write, { job, steps: run.steps, operations, account, readFile });
+  const { event, store } = takesFiles(write)
+    ? await ctx.document_slots.run(client_id, attempt, run.signal)
+    : await attempt();
   const { outcomes, intentData } = run.steps;
   const apply = applyResult(write, { ctx, job, succeeded: true, outcomes, intentData }, store);
   return { state: 'succeeded', error: null, event, apply };
+}
+
+type Attempted<Input> = Pick<ConnectedAccount, 'operations' | 'account'> &
+  Pick<WriteRun<Input, never>, 'readFile'> & {
+    job: PlannedJob<Input>;
+    steps: Steps;
+    /** Nothing is stored. */
+    dry?: true;
+  };
+
+function takesFiles({ file_field, embedded_files }: Pick<RegisteredWrite, 'file_field' | 'embedded_files'>): boolean {
+  return file_field !== undefined || embedded_files !== undefined;
+}
+
+function runAttempt<Input, Needs extends OperationName>(
+  ctx: Context,
+  write: WriteHandler<Input, Needs>,
+  { job, steps, operations, account, readFile, dry }: Attempted<Input>,
+): Promise<WriteResult> {
+  const { client_id, organization_id, operation_id: id, input } = job;
+  return write.run({
+    id,
+    input,
+    scope: { client_id, organization_id },
+    db: ctx.db,
+    emr_user: { name: account.emr_user_name, timezone: account.timezone },
+    readFile,
+    emr: requireOperations(operations, write.needs),
+    steps,
+    ourIds: (tables, ehr_ids) => findIds(ctx, job, tables, ehr_ids),
+    refresh: async (kind, read) => {
+      if (!dry) return refreshRecords(ctx, job, kind, read);
+      await read();
+      return [];
+    },
+  });
 }
 
 async function findIds(
@@ -125,9 +161,9 @@ function applyResult<Input, Needs extends OperationName>(
   finished: Omit<FinishedWrite<Input>, 'tx'>,
   store?: WriteResult['store'],
 ): JobResult['apply'] {
-  if (write.file_field === undefined && !store && !write.onFinished) return undefined;
+  if (!takesFiles(write) && !store && !write.onFinished) return undefined;
   return async (tx) => {
-    if (write.file_field !== undefined) await deleteUpload(tx, finished.job.operation_id);
+    if (takesFiles(write)) await deleteUploads(tx, finished.job.operation_id);
     await store?.(tx);
     await write.onFinished?.({ tx, ...finished });
   };
@@ -150,23 +186,34 @@ export type WriteRun<Input, Needs extends OperationName> = {
   id: string;
   input: Input;
   scope: { client_id: string; organization_id: string };
-  /** For reading stored records. */
+  /** For stored records. */
   db: Database;
   /** The EMR user whose account is used, and the time zone of the EMR instance. */
   emr_user: { name: string; timezone: string };
   /** The operations in `needs`, and all others that this EMR supports. */
   emr: Pick<Operations, Needs> & Partial<Operations>;
-  /** The file that was sent with the request. */
-  file: Buffer | undefined;
+  /** A file that was sent with the request, by its position; undefined if there is none. */
+  readFile: (position: number) => Promise<Buffer | undefined>;
   steps: Steps;
   /** Our ids of records by their EMR ids. EMR ids that are not in the tables are left out. */
   ourIds: (tables: readonly string[], ehr_ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** Stores records that `read` returns from the EMR, and returns them as the cache has them then. */
+  refresh: <K extends Kind>(
+    kind: K,
+    read: () => Promise<readonly (SourceOf<K> & SourceRecord)[]>,
+  ) => Promise<RefreshedRecord[]>;
 };
 
 /** The event of a successful write. `store` runs in the transaction that ends the job. */
 export type WriteResult = { event: EventOf; store?: (tx: Tx) => Promise<void> };
 
-export type FailedWrite<Input> = { id: string; input: Input; outcomes: Steps['outcomes']; failure: JobFailure };
+export type FailedWrite<Input> = {
+  id: string;
+  input: Input;
+  outcomes: Steps['outcomes'];
+  intentData: Steps['intentData'];
+  failure: JobFailure;
+};
 
 /** A finished write, in the transaction that ends its job. */
 export type FinishedWrite<Input> = {
@@ -176,7 +223,15 @@ export type FinishedWrite<Input> = {
   succeeded: boolean;
   outcomes: Steps['outcomes'];
   intentData: Steps['intentData'];
+  /** Why the job failed, also if everything requested is in the EMR. */
+  failure?: JobFailure;
 };
+
+/** What a run needs to know of a job. */
+export type PlannedJob<Input = unknown> = Pick<
+  Job<Input>,
+  'client_id' | 'organization_id' | 'account_id' | 'operation_id' | 'type' | 'input'
+>;
 
 export type RerunJob<Input> = Pick<Job<Input>, 'client_id' | 'organization_id' | 'operation_id' | 'input'>;
 
@@ -203,6 +258,10 @@ export type WriteHandler<Input, Needs extends OperationName> = {
   field_needs?: Readonly<Record<string, readonly OperationName[]>>;
   /** The form field of the file, for writes that take one. */
   file_field?: string;
+  /** Where the body has files in base64, for writes that take several. */
+  embedded_files?: EmbeddedFiles;
+  /** How many files belong to such a request. */
+  countFiles?: (input: Input) => number;
   /** It runs as a job like a write, but writes nothing to the EMR. */
   reads_only?: boolean;
   /**
@@ -210,6 +269,8 @@ export type WriteHandler<Input, Needs extends OperationName> = {
    * whether it arrived.
    */
   independent?: boolean;
+  /** Whether a job that could start must wait for a job of another lane. It must not wait for one that waits for it. */
+  mustWait?: (db: Database, job: Job<Input>) => Promise<boolean>;
   /** Contains only the happy path; errors are handled by the job runner. */
   run: (run: WriteRun<Input, Needs>) => Promise<WriteResult>;
   /** `succeeded` if everything requested is in the EMR and only our own processing failed afterwards. */
@@ -247,18 +308,31 @@ export type WriteDeclaration<Body extends TObject, Lookups, Needs extends Operat
     ctx: Context;
     account: Account;
     body: Static<Body>;
-    file: Buffer | undefined;
+    files: readonly Buffer[];
   }) => Promise<{ lane: Lane; lookups: Lookups }>;
   /**
    * What `check` does, within the statement that stores the request: a query less for every write. If it does not find
    * everything, `check` follows and throws the error. For writes without a pending record.
    */
   quick_check?: { lane: (body: Static<Body>) => string; lookups: Lookups; references: ReferenceCheck };
+  /**
+   * Runs in the transaction that accepts the request, before anything is stored: locks what concurrent requests compete
+   * for, and compares the request with earlier ones. Throws the API error, or returns what to store with the request.
+   */
+  compareWithEarlier?: (request: {
+    tx: Tx;
+    account: Account;
+    input: Static<Body> & Lookups;
+  }) => Promise<Partial<Lookups>>;
   /** Stores the pending record in the transaction that accepts the request. */
   onAccepted?: (accepted: { tx: Tx; account: Account; id: string; input: Static<Body> & Lookups }) => Promise<void>;
   /** The id that the client gets, if it is not the operation's: that of an existing record. */
   recordId?: (input: Static<Body> & Lookups) => string;
-  acceptedResponse: (ids: { id: string; job_id: number }) => Record<string, unknown>;
+  acceptedResponse: (accepted: {
+    id: string;
+    job_id: number;
+    input: Static<Body> & Partial<Lookups>;
+  }) => Record<string, unknown>;
 };
 
 /**
@@ -271,17 +345,22 @@ export type RegisteredWrite = {
   needs: readonly OperationName[];
   field_needs?: Readonly<Record<string, readonly OperationName[]>>;
   file_field?: string;
+  embedded_files?: EmbeddedFiles;
   reads_only?: boolean;
   overwrites?: boolean;
   body?: TObject;
   stored_by?: FieldOperation;
   restricted_fields?: readonly string[];
   job_handler: JobHandler;
+  /** Runs it with steps that write nothing. */
+  dryRun: (ctx: Context, run: Attempted<unknown>) => Promise<void>;
+  /** Whether a request came with files, without which it cannot be run. */
+  hasFiles: (input: unknown) => boolean;
   rerun_rules: RerunRules<unknown> | undefined;
 };
 
 export type Write<Body extends TObject, Lookups, Needs extends OperationName> = WriteDeclaration<Body, Lookups, Needs> &
-  Pick<RegisteredWrite, 'job_handler' | 'rerun_rules'>;
+  Erased;
 
 export function patientNotFound(mrn: string): EmrFailure {
   return new EmrFailure('not_found', `Patient with MRN '${mrn}' not found.`, { code: 'patient_not_found' });

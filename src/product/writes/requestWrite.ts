@@ -2,21 +2,27 @@ import type { Static, TObject } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { newId } from '../../catalog/ids.ts';
 import { type Connector, supportsField } from '../../emr/connector.ts';
-import type { OperationName } from '../../emr/operations/operations.ts';
+import type { FieldOperation, OperationName } from '../../emr/operations/operations.ts';
+import { collectMrns } from '../../model/events.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { listCapabilities, requireConnector } from '../accounts/connectAccount.ts';
 import type { Context } from '../context.ts';
 import { type AuditStatement, acceptJob, enqueue, type NewJob, unknown_reference } from '../jobs/enqueue.ts';
 import type { IdempotencyKey } from '../jobs/idempotencyKeys.ts';
+import { nameSurvivingChart } from '../records/mergedCharts.ts';
 import type { Lane, Write, WriteDeclaration } from './defineWrite.ts';
 
 export type WriteRequest<Body extends TObject, Lookups, Needs extends OperationName> = {
   account: Account;
   write: Write<Body, Lookups, Needs>;
   body: Static<Body>;
-  file?: Buffer | undefined;
+  /** The client's own reference. */
+  reference: string | null;
+  files?: readonly Buffer[] | undefined;
   idempotency?: IdempotencyKey | undefined;
   audit?: AuditStatement | undefined;
+  /** Adds the surviving chart, if the request names a merged one. */
+  auditPatients?: ((mrns: Iterable<string>) => void) | undefined;
 };
 
 type AcceptedWrite<Body extends TObject, Lookups> = { id: string; job_id: number; input: Static<Body> & Lookups };
@@ -40,14 +46,24 @@ export function requestWrite<Body extends TObject, Lookups, Needs extends Operat
 
 async function accept<Body extends TObject, Lookups, Needs extends OperationName>(
   ctx: Context,
-  { account, write, body, file, idempotency, audit }: WriteRequest<Body, Lookups, Needs>,
+  {
+    account,
+    write,
+    body,
+    reference,
+    files = [],
+    idempotency,
+    audit,
+    auditPatients,
+  }: WriteRequest<Body, Lookups, Needs>,
 ): Promise<AcceptedWrite<Body, Lookups> | undefined> {
   requireSupported(ctx, account, write);
+  requireFields(ctx, account, write.stored_by, body);
   rejectFields(ctx, account, write, write.sentFields?.(body) ?? sentFields(write.body, body));
   const id = newId();
   const describeJob = (lane: Lane, input: unknown): NewJob => ({
-    ...newJob(ctx, account, { id, type: write.type, input }, lane),
-    upload: file,
+    ...newJob(ctx, account, { id, type: write.type, input, reference }, lane),
+    uploads: files,
     idempotency,
     auditStatement: audit,
   });
@@ -57,23 +73,26 @@ async function accept<Body extends TObject, Lookups, Needs extends OperationName
     ctx.notifications.notify('chartwire_jobs', account.client_id);
     return { id, job_id, input };
   };
-  const { quick_check, onAccepted } = write;
+  const { quick_check, compareWithEarlier, onAccepted } = write;
   if (quick_check) {
     const input = Object.assign({}, body, quick_check.lookups);
     const queued = await acceptJob(ctx, describeJob({ key: quick_check.lane(body) }, input), quick_check.references);
     if (queued !== unknown_reference) return accepted(queued, input);
     // Checked again, to say what is missing. If it has just been synced, the request is accepted after all.
   }
-  const { lane, lookups } = await write.check({ ctx, account, body, file });
-  const input = Object.assign({}, body, lookups);
-  const job = describeJob(lane, input);
-  const job_id = onAccepted
-    ? await ctx.db.tenant(account.client_id, async (tx) => {
-        const queued = await enqueue(tx, job);
-        if (queued !== undefined) await onAccepted({ tx, account, id, input });
-        return queued;
-      })
-    : await acceptJob(ctx, job);
+  const request = await nameSurvivingChart(ctx.db, account, body);
+  auditPatients?.(collectMrns(request));
+  const { lane, lookups } = await write.check({ ctx, account, body: request, files });
+  const input = Object.assign({}, request, lookups);
+  const job_id =
+    onAccepted || compareWithEarlier
+      ? await ctx.db.tenant(account.client_id, async (tx) => {
+          Object.assign(input, await compareWithEarlier?.({ tx, account, input }));
+          const queued = await enqueue(tx, describeJob(lane, input));
+          if (queued !== undefined) await onAccepted?.({ tx, account, id, input });
+          return queued;
+        })
+      : await acceptJob(ctx, describeJob(lane, input));
   return accepted(job_id === unknown_reference ? undefined : job_id, input);
 }
 
@@ -117,6 +136,18 @@ export function requireSupported(
   throw apiError('operation_not_offered', { operation: write.plural_label.toLowerCase() });
 }
 
+/** Rejects a request without a field that is optional in the interface but required by the EMR. */
+export function requireFields(
+  ctx: Context,
+  account: Account,
+  stored_by: FieldOperation,
+  body: Readonly<Record<string, unknown>>,
+): void {
+  const required: readonly string[] = requireConnector(ctx, account.connector).required_fields?.[stored_by] ?? [];
+  const field = required.find((name) => body[name] === undefined);
+  if (field !== undefined) throw apiError('missing_field', { field }, { field });
+}
+
 type FieldRules = Pick<
   WriteDeclaration<TObject, unknown, OperationName>,
   'stored_by' | 'restricted_fields' | 'field_needs'
@@ -140,7 +171,9 @@ export function rejectFields(
     (each) => hasUnsupportedNeed(each) || !supportsField(connector, capabilities, stored_by, each),
   );
   if (field === undefined) return;
-  const able = [...ctx.connectors.values()].filter((each) => supportsField(each, [], stored_by, field));
+  const able = [...ctx.connectors.values()].filter(
+    (each) => hasEqualServers(each) && supportsField(each, [], stored_by, field),
+  );
   if (!restricted_fields.includes(field) || able.length === 0)
     throw apiError('unsupported_field', { field }, { field });
   throw apiError('restricted_field', { field, emr: joinNames(able) }, { field });
@@ -161,9 +194,14 @@ export function sentFields({ properties }: TObject, body: Record<string, unknown
 function emrsOffering(ctx: Context, needs: readonly OperationName[]): string {
   return joinNames(
     [...ctx.connectors.values()].filter(
-      (each) => !each.refreshCapabilities && needs.every((name) => each.capabilities.includes(name)),
+      (each) => hasEqualServers(each) && needs.every((name) => each.capabilities.includes(name)),
     ),
   );
+}
+
+/** Servers of other EMRs, or the rights of their accounts, differ. */
+function hasEqualServers({ refreshCapabilities }: Connector): boolean {
+  return refreshCapabilities === undefined;
 }
 
 function joinNames(connectors: Connector[]): string {

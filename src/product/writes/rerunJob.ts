@@ -29,7 +29,7 @@ export async function rerunJob(
   if (reason !== undefined) throw apiError('job_not_repeatable', { reason });
   await findWrite(job)?.rerun_rules?.prepare(tx, job);
   const { client_id, organization_id, account_id: id, connector } = job;
-  const operation = { id: job.operation_id, type: job.type, input: job.input };
+  const operation = { id: job.operation_id, type: job.type, input: job.input, reference: job.reference };
   const queued = newJob(ctx, { client_id, organization_id, id, connector }, operation, currentLane(job));
   return { job_id: await enqueueAgain(tx, { ...queued, run_again_of: job.id }), patient_mrn: job.patient_mrn };
 }
@@ -44,7 +44,7 @@ export async function findRerunBlocker(tx: Tx, job: RerunCandidate): Promise<str
     blockedByState(job) ??
     blockedByAccount(job) ??
     (job.input_deleted ? 'Its request was deleted after the retention period. Send a new request.' : undefined) ??
-    (write?.file_field !== undefined && !job.uploaded
+    (write?.hasFiles(job.input) && !job.uploaded
       ? 'The file was removed when the job finished. Send the document again.'
       : undefined) ??
     (write?.overwrites && job.superseded

@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
 import { connectors } from '../../emr/index.ts';
+import { requireOrganization } from '../../http/auth/limitedSecrets.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { secret, success } from '../../model/fields.ts';
-import { LinkTokenRequest, TokenResponse } from '../../model/link.ts';
+import { LinkTokenRequest, ListedPractice, PracticeQuery, TokenResponse } from '../../model/link.ts';
 import type { Context } from '../../product/context.ts';
+import { findApps, searchPractices } from '../../product/directory/searchPractices.ts';
 import { createLinkToken } from '../../product/link/linkTokens.ts';
 import { describeLinkToken } from '../../product/link/linkView.ts';
 import { exchangePublicToken } from '../../product/link/publicTokens.ts';
@@ -15,9 +17,10 @@ export const linkTokenCreate = endpoint({
   method: 'POST',
   path: '/link/token/create',
   auth: 'client',
+  limited_secrets: { organization: 'checked_by_handler' },
   summary: 'Create a link token',
   description:
-    'Opens Link for a new account or, with `access_token`, to re-link an existing one. `emr_name` and `emr_instance_domain` are required for the first user of an organization. The token can be used once, within 30 minutes.',
+    'Opens Link for a new account or, with `access_token`, to re-link an existing one. `emr_name` and `emr_instance_domain` are required for the first user of an organization, or `practice_id` from the directory. With none of these and a directory, Link asks the person to find the practice. The token can be used once, within 30 minutes.',
   body: LinkTokenRequest,
   response: TokenResponse,
   errors: [
@@ -30,16 +33,24 @@ export const linkTokenCreate = endpoint({
     'emr_app_mismatch',
     'emr_app_required',
     'emr_app_unregistered',
+    'search_params_mismatch',
+    'search_params_need_app',
+    'search_params_required',
+    'practice_not_found',
+    'practice_and_emr',
+    'practice_mismatch',
     'callback_url_unregistered',
     'update_mode_user_not_found',
   ],
   example: { response: { success: true, token: 'lt_EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXAMPLE-EXA' } },
-  handle: ({ ctx, client, body, inTransaction, auditSubject }) =>
-    inTransaction(async (tx) => {
+  handle: async ({ ctx, client, limited_to, body, inTransaction, auditSubject }) => {
+    requireOrganization(limited_to, body.org_id);
+    return inTransaction(async (tx) => {
       const token = await createLinkToken(ctx, tx, { client, request: body });
       auditSubject({ detail: await describeLinkToken(tx, token) });
       return { success: true, token };
-    }),
+    });
+  },
 });
 
 export const linkTokenExchange = endpoint({
@@ -50,14 +61,18 @@ export const linkTokenExchange = endpoint({
   path: '/link/token/exchange',
   head: false,
   auth: 'client',
+  limited_secrets: { organization: 'checked_by_handler' },
   summary: 'Exchange a public token for an access token',
+  returns_secret: true,
   query: Type.Object({ public_token: secret() }),
   response: TokenResponse,
   errors: ['public_token_invalid'],
   found_in: { public_token: 'POST /sandbox/public_token/create#/public_token' },
-  handle: async ({ ctx, client, query }) => ({
+  handle: async ({ ctx, client, limited_to, query }) => ({
     success: true,
-    token: await exchangePublicToken(ctx, client.id, query.public_token),
+    token: await exchangePublicToken(ctx, client.id, query.public_token, ({ org_id }) =>
+      requireOrganization(limited_to, org_id),
+    ),
   }),
 });
 
@@ -113,6 +128,38 @@ export const linkEmrsList = endpoint({
   }),
   example: { response: describeEmrs(connectors) },
   handle: async ({ ctx }) => describeEmrs(ctx.connectors),
+});
+
+export const linkDirectorySearch = endpoint({
+  id: 'link.directory.search',
+  surface: 'api',
+  group: 'Link',
+  method: 'GET',
+  path: '/link/directory',
+  auth: 'client',
+  quota: 'directory_searches',
+  // What vendors publish about practices: nothing of a client or a patient.
+  audited: false,
+  summary: 'Find a practice',
+  description:
+    'Searches the directory of practices that the operator imported. Returns up to 20 practices, best match first: the whole name, the start of the name, words of the name, another name, then parent and city.',
+  query: PracticeQuery,
+  response: Type.Object({
+    success,
+    practices: Type.Array(ListedPractice, { description: 'The practices, best match first' }),
+  }),
+  example: { query: { query: 'cedar grove' } },
+  handle: async ({ ctx, client, query }) => {
+    const practices = await searchPractices(ctx, client.id, query);
+    const apps = await findApps(ctx, client.id, practices);
+    return {
+      success: true,
+      practices: practices.map(({ id, name, aliases, city, state, parent, connector }, at) => ({
+        ...{ id, name, aliases, city, state, parent },
+        ...{ emr_name: connector, emr_app_id: apps[at] ?? null },
+      })),
+    };
+  },
 });
 
 function describeEmrs(connectors: Context['connectors']) {

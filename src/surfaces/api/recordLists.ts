@@ -1,10 +1,15 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
+import { apiError } from '../../catalog/errors.ts';
 import { type Endpoint, type EndpointRequest, endpoint, JsonText } from '../../http/endpoint.ts';
 import { collectMrns } from '../../model/events.ts';
-import { pagination, paging, success, sync_state } from '../../model/fields.ts';
+import { choices, flag, pagination, paging, success, sync_state } from '../../model/fields.ts';
 import { type Kind, record_kinds } from '../../model/records/kinds.ts';
-import { type RecordList, type RecordSearch, toListPath } from '../../model/records/recordKind.ts';
+import { type PagedList, type RecordList, type RecordSearch, toListPath } from '../../model/records/recordKind.ts';
+import { daysBetween } from '../../platform/time/days.ts';
 import { readList, readPage } from '../../product/records/readRecords.ts';
+import { walkRecords } from '../../product/records/walkRecords.ts';
+import { for_reads } from './limitedSecrets.ts';
+import { checkPaging, type Paging } from './paging.ts';
 
 /** `GET /v1/<kind>` for every record kind that declares a list, and `POST /v1/<kind>/search` where it declares one. */
 export const recordLists: readonly Endpoint[] = record_kinds.flatMap((kind) =>
@@ -31,6 +36,7 @@ function declareList(kind: Kind, { summary }: RecordList) {
     method: 'GET',
     path: toListPath(kind),
     auth: 'account',
+    limited_secrets: for_reads,
     needs: { operation: kind.operation, label: kind.labels.plural },
     summary,
     agent_tool: true,
@@ -72,7 +78,7 @@ function listPages(kind: Kind, list: ListReturning<'pages'>): Endpoint {
     ...declareList(kind, list),
     query: pageQuery(kind, list),
     response: describePage(kind),
-    handle: (request) => respondWithPage(kind, request, request.query),
+    handle: (request) => respondWithPage(kind, list, request, request.query),
   });
 }
 
@@ -90,12 +96,25 @@ function searchPages(kind: Kind, list: ListReturning<'pages'>, { summary, schema
     body_filters: true,
     body: Type.Object(pageQuery(kind, list).properties, { schema_name, description }),
     response: describePage(kind),
-    handle: (request) => respondWithPage(kind, request, request.body),
+    handle: (request) => respondWithPage(kind, list, request, request.body),
   });
 }
 
-function pageQuery(kind: Kind, { page_size_max }: ListReturning<'pages'>) {
-  return Type.Object({ ...optionals(collectSchemas(kind)), ...paging(100, page_size_max) });
+function pageQuery(kind: Kind, { page_size_max, required = [], sorts, withheld }: ListReturning<'pages'>) {
+  const schemas = Object.entries(collectSchemas(kind));
+  const isRequired = ([name]: [string, TSchema]) => required.includes(name);
+  return Type.Object({
+    ...Object.fromEntries(schemas.filter(isRequired)),
+    ...optionals(Object.fromEntries(schemas.filter((each) => !isRequired(each)))),
+    ...(sorts && optionals({ sort: describeSorts(sorts) })),
+    ...(withheld && optionals({ [withheld.parameter]: flag(withheld.description) })),
+    ...paging(100, page_size_max),
+  });
+}
+
+function describeSorts(sorts: NonNullable<PagedList['sorts']>) {
+  const values = Object.entries(sorts).map(([name, { description }]) => [name, description]);
+  return choices(Object.fromEntries(values), { description: 'Another order of the list. Not with cursor' });
 }
 
 function describePage(kind: Kind) {
@@ -107,17 +126,34 @@ type PageRequest = Pick<
   EndpointRequest<'account', undefined, undefined, undefined>,
   'ctx' | 'account' | 'auditPatients'
 >;
-type PageFilters = Record<string, unknown> & { page?: number; page_size?: number };
+type PageFilters = Record<string, unknown> & Paging & { sort?: string | undefined };
 
 async function respondWithPage(
   kind: Kind,
+  list: ListReturning<'pages'>,
   { ctx, account, auditPatients }: PageRequest,
-  { page, page_size, ...filters }: PageFilters,
+  { page, cursor, page_size, sort, ...filters }: PageFilters,
 ): Promise<JsonText> {
-  const { body, mrns } = await readPage(ctx.db, account, kind, { filters, page, page_size });
+  checkSpan(list, filters);
+  checkPaging({ page, cursor });
+  if (sort !== undefined && cursor !== undefined) {
+    throw apiError('invalid_field', { rule: 'sort and cursor cannot be combined' }, { field: 'sort' });
+  }
+  const order = sort === undefined ? undefined : list.sorts?.[sort]?.order;
+  const withheld = list.withheld && filters[list.withheld.parameter] !== 'true' ? list.withheld : undefined;
+  const { body, mrns } =
+    cursor === undefined
+      ? await readPage(ctx.db, account, kind, { filters, page, page_size, order, withheld })
+      : await walkRecords(ctx, account, kind, { filters, cursor, page_size, withheld });
   auditPatients(mrns);
   auditPatients(collectMrns(filters));
   return new JsonText(body);
+}
+
+function checkSpan({ days_max }: PagedList, { start_date, end_date }: Record<string, unknown>): void {
+  if (days_max === undefined || daysBetween(String(start_date), String(end_date)) <= days_max) return;
+  const rule = `end_date must be at most ${days_max} days after start_date`;
+  throw apiError('invalid_field', { rule }, { field: 'end_date' });
 }
 
 /** The schemas of a kind's filters, by name. */

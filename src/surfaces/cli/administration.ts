@@ -15,6 +15,7 @@ export const administration: readonly string[] = [
     'audit',
     'alerts',
     'emr-apps',
+    'directory',
     'keys',
     'backup',
     'restore',
@@ -37,6 +38,7 @@ export function addAdministration(program: Command, env: Environment, loadServic
   addAudit(program, config);
   addAlerts(program, config);
   addEmrApps(program, config);
+  addDirectory(program, config);
   addBackups(program, config, env);
 }
 
@@ -81,9 +83,14 @@ function addClients(program: Command, config: LoadConfig): void {
     .action(async ({ email, json }) =>
       (await import('./credentials.ts')).resetOperatorCommand(await config(), email, { json }),
     );
-  program
-    .command('keys')
-    .description('manage signing keys')
+  const keys = program.command('keys').description('manage signing keys');
+  keys
+    .command('export')
+    .description('print the public keys of a client as a key set (JWKS), to publish it elsewhere')
+    .option('--client <client_id>', 'the client (required)')
+    .option('--rsa-only', 'only RSA keys, for EMRs that accept no others')
+    .action(async (options) => (await import('./credentials.ts')).exportKeysCommand(await config(), options));
+  keys
     .command('rotate')
     .description('create new signing keys of a client, for EMRs that use its published key sets')
     .option('--client <client_id>', 'the client (required)')
@@ -92,9 +99,18 @@ function addClients(program: Command, config: LoadConfig): void {
 }
 
 function addConnectors(program: Command, config: LoadConfig): void {
-  program
-    .command('connectors')
-    .description('test connectors')
+  const connectors = program.command('connectors').description('list, test or start writing connectors');
+  connectors
+    .command('list')
+    .description('list the built-in connectors and those of CONNECTORS')
+    .option(...json)
+    .action(async (options) => (await import('./connectors.ts')).listConnectorsCommand(await config(), options));
+  connectors
+    .command('new <folder>')
+    .description('create a folder with a working connector, named like the folder, and a server to try it with')
+    .option(...json)
+    .action(async (folder, options) => (await import('./newConnector.ts')).newConnectorCommand(folder, options));
+  connectors
     .command('certify [name]')
     .description('test a connector against a live EMR and print a report; read-only by default')
     .option('--address <url>', 'URL of the EMR (required)')
@@ -102,7 +118,10 @@ function addConnectors(program: Command, config: LoadConfig): void {
     .option('--client <client_id>', 'sign in with the keys and the EMR app of this client')
     .option('--write-synthetic-records', 'also write synthetic records')
     .option('--patient-mrn <mrn>', 'the chart to use')
+    .option('--merged-mrn <mrn>', 'a chart that was merged into another one')
     .option('--one-time-code <code>', 'one-time code for the sign-in')
+    .option('--redirect-uri <uri>', 'for a sign-in on the EMR’s page: a redirect URI that the EMR knows')
+    .addOption(repeated('--visit-type <type>', "for EMRs that do not list theirs: '5, Office visit, 15'; repeatable"))
     .option('--only <check>', 'run only the checks with this name')
     .option('--empty-lists <names>', 'lists that are empty in this EMR, such as listOrders,listClaims')
     .option(...json)
@@ -200,6 +219,32 @@ function addEmrApps(program: Command, config: LoadConfig): void {
     .option(...json)
     .action(async (what, options) =>
       (await import('./emrApps.ts')).emrAppsCommand(await config(), what, asWritten(options)),
+    );
+}
+
+function addDirectory(program: Command, config: LoadConfig): void {
+  const directory = program
+    .command('directory')
+    .description('manage the directory of practices, in which Link finds the EMR of a practice');
+  directory
+    .command('import <list>')
+    .description('import a list of practices from a file or an https URL; a URL is read again every week')
+    .option('--accept-removals', 'also remove practices if many of them are missing in the list')
+    .option(...json)
+    .action(async (list, options) =>
+      (await import('./directory.ts')).importDirectoryCommand(await config(), list, asWritten(options)),
+    );
+  directory
+    .command('list')
+    .description('list the imported lists')
+    .option(...json)
+    .action(async (options) => (await import('./directory.ts')).listDirectoryCommand(await config(), options));
+  directory
+    .command('remove <list>')
+    .description('remove a list and its practices; linked accounts stay as they are')
+    .option(...json)
+    .action(async (list, options) =>
+      (await import('./directory.ts')).removeDirectoryCommand(await config(), list, options),
     );
 }
 

@@ -12,6 +12,7 @@ import { createBackup } from '../../product/backup/createBackup.ts';
 import { extractBackup, restoreBackup } from '../../product/backup/restoreBackup.ts';
 import type { Context } from '../../product/context.ts';
 import { countUnfinishedWrites, insertRestore } from '../../product/jobs/jobs.ts';
+import { startGeneration } from '../../product/records/changes.ts';
 import { command_line, reanchor, withAudit } from './audit.ts';
 import { type JsonOption, printResult, showProgress } from './output.ts';
 
@@ -183,6 +184,7 @@ async function asOwner(owner: DatabaseAddress, backup_at: Date, unfinished_jobs:
   const sql = connect(owner, { max: 1 });
   try {
     await insertRestore(sql, backup_at, unfinished_jobs);
+    await startGeneration(sql);
   } finally {
     await sql.end({ timeout_ms: 5_000 });
   }

@@ -98,6 +98,24 @@ export async function readLogo(path: string): Promise<string> {
   return `data:${type};base64,${content.toString('base64')}`;
 }
 
+/** Prints the public keys of a client. They must be exported again after each rotation. */
+export async function exportKeysCommand(
+  config: Config,
+  { client, rsaOnly = false }: { client?: string; rsaOnly?: boolean },
+): Promise<void> {
+  const { keys } = await withAudit(config, async (db, audit, { vault }) => {
+    const client_id = await findClient(db, client);
+    const published = await clientKeys({ db, vault }, client_id).published();
+    await audit.record({
+      ...{ client_id, ...command_line, action: 'keys.export', outcome: 'exported' },
+      detail: { rsa_only: rsaOnly },
+    });
+    return published;
+  });
+  const exported = keys.filter(({ kty }) => !rsaOnly || kty === 'RSA');
+  process.stdout.write(`${JSON.stringify({ keys: exported }, null, 2)}\n`);
+}
+
 /** Creates new signing keys of a client, for EMRs that know its public keys. Works whether or not the service is running. */
 export async function rotateKeysCommand(
   config: Config,

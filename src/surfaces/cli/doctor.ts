@@ -6,6 +6,8 @@ import { parseUrl } from '../../catalog/parseUrl.ts';
 import { type Config, loadConfig } from '../../catalog/settings/config.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { version } from '../../catalog/version.ts';
+import type { Connector } from '../../emr/connector.ts';
+import { loadConnectors } from '../../emr/outside/outsideConnectors.ts';
 import { connect, type DatabaseAddress, type Sql } from '../../platform/db/database.ts';
 import { ensureFolders } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
@@ -16,6 +18,7 @@ import { openIdentityProvider } from '../../platform/security/identityProvider.t
 import { checkMasterKey } from '../../platform/security/keys.ts';
 import { loadMasterKeys } from '../../platform/security/masterKeys.ts';
 import { IdentityFailure } from '../../platform/security/providerClaims.ts';
+import { describeMissing, listMissingConnectors, missing_remedy } from '../../product/accounts/linkedConnectors.ts';
 import { checkEmailServer, EmailFailure } from '../../product/alerts/channels.ts';
 import { printJson, printLine } from './output.ts';
 
@@ -55,13 +58,15 @@ async function runChecks(env: Environment): Promise<Check[]> {
     return [versions, problem('settings', error.message, remedy)];
   }
   const mode = config.sandbox ? 'sandbox' : 'production';
+  const { checks, connectors } = await checkConnectors(config);
   return [
     versions,
     ok('settings', `valid, ${mode} mode, ${config.base_url}`),
+    ...checks,
     await checkDisk(config),
     await checkPort(config),
     ...(await checkProxyLog(config)),
-    ...(await checkDatabase(config)),
+    ...(await checkDatabase(config, connectors)),
     ...(await checkEmail(config)),
     ...(await checkIssuer(config)),
   ];
@@ -89,6 +94,30 @@ async function checkDisk({ data_dir }: Config): Promise<Check> {
   const message = `${free_gb.toFixed(1)} GB free in ${data_dir}`;
   if (free_gb >= free_gb_min) return ok('disk', message);
   return problem('disk', message, `Free some space: at least ${free_gb_min} GB are needed.`);
+}
+
+/** Undefined if a module of CONNECTORS could not be loaded. */
+type Loaded = ReadonlyMap<string, Connector> | undefined;
+
+/** Loads the connectors from outside as a start does, and lists them. */
+async function checkConnectors(config: Config): Promise<{ checks: Check[]; connectors: Loaded }> {
+  try {
+    const { connectors, outside } = await loadConnectors(config);
+    const checks = outside.map(({ name, module, version, entry, sha256 }) =>
+      ok('connectors', `${name} from ${module}${version === null ? '' : ` ${version}`} (${entry}, SHA-256 ${sha256})`),
+    );
+    return { checks, connectors };
+  } catch (error) {
+    if (!(error instanceof StartFailure)) throw error;
+    const remedy = 'Correct CONNECTORS or the module: the service does not start without it.';
+    return { checks: [problem('connectors', error.message, remedy)], connectors: undefined };
+  }
+}
+
+/** Without the loaded connectors, it is not known which are missing. */
+async function checkLinked(sql: Sql, connectors: Loaded): Promise<Check[]> {
+  const missing = connectors ? await listMissingConnectors(sql, { connectors }) : [];
+  return missing.length > 0 ? [problem('connectors', describeMissing(missing), missing_remedy)] : [];
 }
 
 /** A used port is fine if Chartwire uses it. */
@@ -136,7 +165,7 @@ async function checkProxyLog({ port }: Config): Promise<Check[]> {
   return [{ name: 'proxy log', status: 'warning', message, remedy }];
 }
 
-async function checkDatabase(config: Config): Promise<Check[]> {
+async function checkDatabase(config: Config, connectors: Loaded): Promise<Check[]> {
   const owner = config.database_url
     ? parseDatabaseUrl('DATABASE_URL', config.database_url)
     : await embeddedAddress(config.data_dir);
@@ -154,7 +183,7 @@ async function checkDatabase(config: Config): Promise<Check[]> {
         ? ok('database', `PostgreSQL ${server.version}`)
         : problem('database', `PostgreSQL ${server.version} is too old`, 'Use version 15 or newer.'),
       checkClock(server.now),
-      ...(await checkContent(config, sql)),
+      ...(await checkContent(config, sql, connectors)),
     ];
   } catch (error) {
     const { message } = databaseFailure(config.database_url ? 'DATABASE_URL' : 'The embedded database', owner, error);
@@ -182,14 +211,19 @@ function checkClock(database_ms: number): Check {
   return problem('clock', message, remedy);
 }
 
-async function checkContent(config: Config, sql: Sql): Promise<Check[]> {
+async function checkContent(config: Config, sql: Sql, connectors: Loaded): Promise<Check[]> {
   const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
   if (!table?.exists) return [ok('migrations', 'the database is empty; the first start creates the tables')];
   if (!(await isMigrated(sql))) {
     const remedy = 'Back up the database, then start this version of the service: it applies them.';
     return [problem('migrations', 'some are missing', remedy), await checkKey(config)];
   }
-  return [ok('migrations', 'all applied'), await checkKey(config, sql), ...(await checkOutbound(config, sql))];
+  return [
+    ok('migrations', 'all applied'),
+    await checkKey(config, sql),
+    ...(await checkLinked(sql, connectors)),
+    ...(await checkOutbound(config, sql)),
+  ];
 }
 
 /** Does not create a key, unlike a start. */

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { ApiError, apiError, StartFailure } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { EndpointPins } from '../../emr/endpointPins.ts';
-import { connectors } from '../../emr/index.ts';
+import { loadConnectors } from '../../emr/outside/outsideConnectors.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
 import type { SystemKeys } from '../../platform/security/masterKeys.ts';
 import type { Vault } from '../../platform/security/vault.ts';
@@ -16,9 +15,11 @@ import {
   listEmrApps,
   removeEmrApp,
 } from '../../product/accounts/emrApps.ts';
+import type { Context } from '../../product/context.ts';
 import { checkAppChanges, checkNewApp, keySetUrl, returnAddress } from '../../product/link/registrations.ts';
 import { command_line, findClient, withAudit } from './audit.ts';
 import { readLogo } from './credentials.ts';
+import { readCredentialsFile } from './credentialsFile.ts';
 import { type JsonOption, printResult } from './output.ts';
 
 type Values = JsonOption & {
@@ -36,7 +37,8 @@ type Values = JsonOption & {
   'mrn-type'?: string | undefined;
   app?: string | undefined;
 };
-type Work = { tx: Tx; client_id: string; vault: Vault; db: Database; system_keys: SystemKeys };
+type Work = { tx: Tx; client_id: string; vault: Vault; db: Database; system_keys: SystemKeys } & Installation;
+type Installation = Pick<Context, 'config' | 'connectors'>;
 /** What the audit record is about, and what is printed. */
 type Done = { subject: string; detail?: Record<string, unknown>; value: unknown; text: string };
 
@@ -44,11 +46,12 @@ type Done = { subject: string; detail?: Record<string, unknown>; value: unknown;
 export async function emrAppsCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
   const work = { list, add, change, remove }[what ?? ''];
   if (!work) throw new StartFailure('Specify an action: list, add, change or remove. See: chartwire help');
+  const { connectors } = await loadConnectors(config);
   try {
     const { value, text } = await withAudit(config, async (db, audit, { vault, system_keys }) => {
       const client_id = await findClient(db, values.client);
       return db.tenant(client_id, async (tx) => {
-        const done = await work({ tx, client_id, vault, db, system_keys }, config, values);
+        const done = await work({ tx, client_id, vault, db, system_keys, config, connectors }, values);
         const outcome = { list: 'listed', add: 'added', change: 'changed', remove: 'removed' }[what ?? ''] ?? '';
         await audit.recordInTransaction(tx, {
           client_id,
@@ -68,14 +71,15 @@ export async function emrAppsCommand(config: Config, what: string | undefined, v
   }
 }
 
-async function list({ tx, client_id, vault }: Work, config: Config, values: Values): Promise<Done> {
+async function list({ tx, client_id, vault, ...installation }: Work, values: Values): Promise<Done> {
   const apps = await listEmrApps({ vault }, tx);
   const emr_apps = apps.map((app) => ({
     ...{ emr_app_id: app.id, name: app.name, emr: app.connector, hosts: app.hosts, way: app.credentials.way },
     ...{ token_endpoint: app.token_endpoint, authorization_endpoint: app.authorization_endpoint, issuer: app.issuer },
-    ...{ tenant_path: app.tenant_path },
+    ...{ tenant_path: app.tenant_path, scope: app.scope, header_names: Object.keys(app.headers) },
+    ...{ search_params: app.search_params, bulk_group: app.bulk_group },
     ...{ accounts: app.accounts, registered: app.registered, mrn_system: app.mrn_system, mrn_type: app.mrn_type },
-    ...describeRegistration(config, values, app),
+    ...describeRegistration(installation, values, app),
   }));
   const lines = emr_apps.map((app) => {
     const columns = [app.emr_app_id, app.name, app.emr, app.hosts.join(',') || '(no hosts)', app.way];
@@ -89,36 +93,40 @@ async function list({ tx, client_id, vault }: Work, config: Config, values: Valu
   return { subject: client_id, value: { emr_apps }, text: `${lines.join('\n') || 'No EMR apps.'}\n` };
 }
 
-async function add({ tx, client_id, ...keys }: Work, config: Config, values: Values): Promise<Done> {
+async function add({ tx, client_id, config, connectors, ...keys }: Work, values: Values): Promise<Done> {
   if (!values.name) throw new StartFailure('A name is required: --name "Hillside Clinic"');
-  const credentials = await readCredentials(values['credentials-file']);
+  const { credentials, fields } = await readCredentialsFile(values['credentials-file']);
   const logo = values.logo === undefined ? null : await readLogo(values.logo);
-  const { name, emr = '', host: hosts = [] } = values;
+  const { name, emr = '', host } = values;
+  const hosts = [...(host ?? fields.hosts ?? [])];
   const mrn = { mrn_system: values['mrn-system'] ?? null, mrn_type: values['mrn-type'] ?? null };
-  const app_input = { name, logo, emr, hosts, credentials, ...endpointsIn(values), ...mrn };
+  const app_input = { name, logo, emr, ...fields, hosts, credentials, ...endpointsIn(values), ...mrn };
   const app = checkNewApp({ config, connectors }, app_input);
   const id = await addEmrApp(keys, tx, { client_id, ...app });
-  return saved(config, values, { id, ...app }, undefined);
+  return saved({ config, connectors }, values, { id, ...app }, undefined);
 }
 
 /** Changes what the options name. An EMR issues a client ID after it was told the app's URLs. */
-async function change({ tx, ...keys }: Work, config: Config, values: Values): Promise<Done> {
+async function change({ tx, config, connectors, ...keys }: Work, values: Values): Promise<Done> {
   const app = await findNamed(keys, tx, values);
   const file = values['credentials-file'];
+  const { fields: { hosts, ...fields } = {}, ...sent } = file === undefined ? {} : await readCredentialsFile(file);
   const changed = checkAppChanges({ config, connectors }, app, {
+    ...sent,
+    ...fields,
+    ...(hosts && { hosts: [...hosts] }),
     ...(values.name !== undefined && { name: values.name }),
     ...(values.logo !== undefined && { logo: await readLogo(values.logo) }),
     ...(values.host !== undefined && { hosts: values.host }),
-    ...(file !== undefined && { credentials: await readCredentials(file) }),
     ...(values['mrn-system'] !== undefined && { mrn_system: values['mrn-system'] }),
     ...(values['mrn-type'] !== undefined && { mrn_type: values['mrn-type'] }),
     ...endpointsIn(values),
   });
   await changeEmrApp({ ...keys, connectors }, tx, changed);
-  return saved(config, values, changed, app);
+  return saved({ config, connectors }, values, changed, app);
 }
 
-async function remove({ tx, vault }: Work, _config: Config, values: Values): Promise<Done> {
+async function remove({ tx, vault }: Work, values: Values): Promise<Done> {
   const app = await findNamed({ vault }, tx, values);
   const used = await removeEmrApp(tx, app.id);
   if (used > 0) throw apiError('emr_app_in_use', { count: String(used) });
@@ -144,33 +152,21 @@ function endpointsIn(values: Values) {
 
 type SavedApp = Pick<EmrApp, 'id' | 'connector' | 'credentials' | keyof EndpointPins>;
 
-function saved(config: Config, values: Values, app: SavedApp, before: EmrApp | undefined): Done {
+function saved(installation: Installation, values: Values, app: SavedApp, before: EmrApp | undefined): Done {
   const detail = { destinations: appDestinations(before, app) };
-  const value = { emr_app_id: app.id, ...describeRegistration(config, values, app) };
+  const value = { emr_app_id: app.id, ...describeRegistration(installation, values, app) };
   const lines = Object.entries(value).map(([name, text]) => `${name} ${text}\n`);
   return { subject: app.id, detail, value, text: lines.join('') };
 }
 
 /** The URL that must be registered with the EMR. */
-function describeRegistration(config: Config, { client = '' }: Values, { id, connector, credentials }: SavedApp) {
+function describeRegistration(
+  { config, connectors }: Installation,
+  { client = '' }: Values,
+  { id, connector, credentials }: SavedApp,
+) {
   const ways = connectors.get(connector)?.sign_in_ways ?? [];
   const must_register = ways.find(({ name }) => name === credentials.way)?.must_register;
   if (must_register === 'key_set') return { key_set_url: keySetUrl(config, client, id) };
   return must_register === 'return_address' ? { redirect_uri: returnAddress(config, id) } : {};
-}
-
-/** A file, because other users of the machine can see command lines. */
-async function readCredentials(path: string | undefined): Promise<Record<string, string>> {
-  const example = '{"way":"client_secret","client_id":"…","client_secret":"…"}';
-  if (!path) throw new StartFailure(`--credentials-file is required: a JSON file such as ${example}`);
-  try {
-    const parsed: unknown = JSON.parse(await readFile(path, 'utf8'));
-    const entries = Object.entries(Object(parsed));
-    if (entries.length > 0 && entries.every(([, value]) => typeof value === 'string')) {
-      return Object.fromEntries(entries) as Record<string, string>;
-    }
-  } catch (cause) {
-    throw new StartFailure(`--credentials-file: cannot read ${path} as JSON.`, { cause });
-  }
-  throw new StartFailure(`--credentials-file must contain an object of strings, such as ${example}`);
 }

@@ -1,6 +1,6 @@
 import { ApiError, StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
-import { connectors } from '../../emr/index.ts';
+import { loadConnectors } from '../../emr/outside/outsideConnectors.ts';
 import type { Database } from '../../platform/db/database.ts';
 import { createLookups } from '../../platform/db/lookups.ts';
 import { createNotifications } from '../../platform/db/notifications.ts';
@@ -32,6 +32,7 @@ type Values = JsonOption & {
  */
 export async function eraseCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
   const subject = readSubject(what, values);
+  const { connectors } = await loadConnectors(config);
   const outbound = createOutbound(emrRules(config));
   try {
     await withAudit(config, async (db, audit, keys) => {

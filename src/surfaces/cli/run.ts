@@ -5,7 +5,8 @@ import { version } from '../../catalog/version.ts';
 import { addAdministration, administration } from './administration.ts';
 import { addAccounts, addLink } from './client/accounts.ts';
 import { addApi } from './client/api.ts';
-import { addEvents, addWebhooks } from './client/events.ts';
+import { addChanges } from './client/changes.ts';
+import { addEvents } from './client/events.ts';
 import { addJobs } from './client/jobs.ts';
 import { addListen } from './client/listen.ts';
 import { addMcp } from './client/mcp.ts';
@@ -13,6 +14,7 @@ import { addOpen } from './client/open.ts';
 import { addProfiles } from './client/profileCommands.ts';
 import { addRequests } from './client/requests.ts';
 import { addSandbox, addTrigger } from './client/sandbox.ts';
+import { addWebhooks } from './client/webhooks.ts';
 import { CommandFailure, exit_codes } from './output.ts';
 import type { LoadService } from './serve.ts';
 
@@ -44,7 +46,7 @@ function createProgram(loadService: LoadService): Command {
   for (const add of [addListen, addTrigger, addSandbox, addLink, addApi, addMcp, addOpen, addProfiles])
     add(program, env);
   program.commandsGroup('Operate:');
-  for (const add of [addJobs, addEvents, addAccounts, addWebhooks, addRequests]) add(program, env);
+  for (const add of [addJobs, addEvents, addChanges, addAccounts, addWebhooks, addRequests]) add(program, env);
   program.commandsGroup('Administer (on the server, with its settings):');
   addAdministration(program, env, loadService);
   return program;

@@ -1,4 +1,5 @@
 import type { Document, Operation } from '../../http/openapi/document.ts';
+import { findSuccess } from '../../http/openapi/methods.ts';
 import { text_max } from '../../model/fields.ts';
 import {
   breakable,
@@ -81,7 +82,7 @@ Every response has \`success\` and the header \`x-request-id\`. Fields of a reco
 
 ## Lists
 
-Lists are paginated with \`page\` (from 1) and \`page_size\`. \`pagination\` in the response has \`page\`, \`current_page\` (the same number), \`page_size\`, \`total_count\` and \`total_pages\`. Lists of EMR records show the state of the last sync. Until the first sync of a list has finished, its response has \`"sync": { "state": "pending" }\`.
+Lists are paginated with \`page\` (from 1) and \`page_size\`. \`pagination\` in the response has \`page\`, \`current_page\` (the same number), \`page_size\`, \`total_count\` and \`total_pages\`. A record that is added or removed meanwhile can move others to another page. To read a whole list, walk it by cursor: send an empty \`cursor=\`, then \`pagination.next_cursor\` of each page with the same filters, until it is \`null\`. A walk is in the order of IDs, has no totals, and shows every record that existed the whole time. Lists of EMR records show the state of the last sync. Until the first sync of a list has finished, its response has \`"sync": { "state": "pending" }\`.
 
 ## Limits
 
@@ -141,7 +142,7 @@ ${Object.keys(components.securitySchemes).map(
 }
 
 function operationMarkdown({ method, path, operation }: Call): string {
-  const response = operation.responses['200']?.content?.['application/json'];
+  const response = findSuccess(operation);
   const events = (operation['x-events'] ?? []).map((type) => `[\`${type}\`](${eventAddress(type)})`);
   const headers = listHeaders(operation).map((name) => `\`${name}\``);
   const parts = [
@@ -178,7 +179,7 @@ function fenced(language: string, text: string): string {
 /** An operation of the reference: parameters and fields on the left, examples and "Try it" on the right. */
 export function operationSection(call: Call): Html {
   const { operation } = call;
-  const response = operation.responses['200']?.content?.['application/json'];
+  const response = findSuccess(operation);
   const body_fields = listBodyFields(operation);
   const parameters = parameterFields(operation);
   return html`<article class="operation" id="${operation.operationId}" aria-labelledby="${operation.operationId}.title">

@@ -120,7 +120,7 @@ export function eventAddress(type: string): string {
 /** The errors of an operation with an example body. */
 export function listErrors({ responses }: Operation): { status: string; code: string; body: { message: string } }[] {
   return Object.entries(responses)
-    .filter(([status]) => status !== '200')
+    .filter(([status]) => !status.startsWith('2'))
     .flatMap(([status, { content }]) =>
       Object.entries(content?.['application/json']?.examples ?? {}).map(([code, { value }]) => ({
         status,

@@ -3,11 +3,13 @@ import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { version } from '../../catalog/version.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
-import { credential_max, nullable, secret, success } from '../../model/fields.ts';
+import { credential_max, nullable, secret, success, text } from '../../model/fields.ts';
+import { practice_query_max } from '../../model/link.ts';
 import { findClient } from '../../product/clients/clients.ts';
 import { giveConsent, offerConsent, requireConsent } from '../../product/link/linkConsents.ts';
-import type { LinkPurpose } from '../../product/link/linkTokens.ts';
-import { describeLink, toTerms } from '../../product/link/linkView.ts';
+import { choosePractice, findForLink } from '../../product/link/linkPractices.ts';
+import { type AnyPurpose, type LinkPurpose, requireEmr } from '../../product/link/linkTokens.ts';
+import { describeAddress, describeLink, describeSearch, toTerms } from '../../product/link/linkView.ts';
 import { finishPageSignIn, readPageState, startPageSignIn } from '../../product/link/pageSignIns.ts';
 import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
 
@@ -15,6 +17,19 @@ const credentials = Type.Record(Type.String(), secret({ maxLength: credential_ma
 
 /** The consent step has about 1,000 characters. */
 const consent_text_max = 8000;
+
+const ShownPractice = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  city: nullable(Type.String()),
+  state: nullable(Type.String()),
+  parent: nullable(Type.String()),
+  /** Whether it can be linked. */
+  available: Type.Boolean(),
+});
+
+/** What an owner changed since the link was created may leave the practice without its parameters. */
+const practice_params_errors = ['search_params_need_app', 'search_params_required'] as const;
 
 /** The Link page's own API. It is not part of the public API and may change with the page. */
 export const link_endpoints: readonly Endpoint[] = [
@@ -79,18 +94,67 @@ export const link_endpoints: readonly Endpoint[] = [
       codes_page: nullable(Type.String()),
       language: nullable(Type.String()),
       returns: Type.Boolean(),
+      /** Whether the person chooses the practice, and the choice. */
+      finds_practice: Type.Boolean(),
+      practice: nullable(ShownPractice),
       client: Type.Object({ name: Type.String(), logo: nullable(Type.String()), colour: nullable(Type.String()) }),
     }),
     handle: async ({ ctx, client, link }) => {
       const branding = await findClient(ctx, client.id);
-      const described = await describeLink(ctx, link.purpose);
-      const terms = toTerms(client.name, link.purpose, described);
+      const { token, purpose } = link;
+      const { finds_practice } = purpose;
+      const described = purpose.emr_address === null ? describeSearch(purpose) : await describeLink(ctx, purpose);
+      const offer = (known: LinkPurpose) =>
+        ctx.db.tenant(client.id, (tx) =>
+          offerConsent(tx, { token, purpose: known }, toTerms(client.name, known, described)),
+        );
       return {
         success: true,
         ...described,
-        consent: described.problem ? null : await ctx.db.tenant(client.id, (tx) => offerConsent(tx, link, terms)),
+        finds_practice,
+        consent: described.problem || purpose.emr_address === null ? null : await offer(purpose),
         client: { name: client.name, logo: branding?.logo ?? null, colour: branding?.colour ?? null },
       };
+    },
+  }),
+
+  endpoint({
+    id: 'link.practices.list',
+    surface: 'link_page',
+    method: 'GET',
+    path: '/link/v1/practices',
+    auth: 'link',
+    // Called while the person types, and shows nothing but the directory.
+    audited: false,
+    summary: 'Find practices in the directory',
+    query: Type.Object({ query: text({ maxLength: practice_query_max }) }),
+    response: Type.Object({ success, practices: Type.Array(ShownPractice) }),
+    errors: ['practice_fixed'],
+    handle: async ({ ctx, link, query }) => ({ success: true, practices: await findForLink(ctx, link, query.query) }),
+  }),
+
+  endpoint({
+    id: 'link.practice.choose',
+    surface: 'link_page',
+    method: 'POST',
+    path: '/link/v1/practice',
+    auth: 'link',
+    summary: 'Choose the practice to link',
+    body: Type.Object({ practice_id: Type.String({ maxLength: 64 }) }),
+    response: Type.Object({ success }),
+    errors: [
+      ...(['practice_fixed', 'practice_not_found', 'practice_unavailable', 'practice_mismatch'] as const),
+      ...practice_params_errors,
+    ],
+    handle: async ({ ctx, client, link, body, auditSubject, recordInTransaction }) => {
+      await ctx.db.tenant(client.id, async (tx) => {
+        const practice = await choosePractice(ctx, tx, link, body.practice_id);
+        const { org_id } = link.purpose;
+        const address = await describeAddress(tx, { org_id, emr_address: practice.address });
+        auditSubject({ subject: practice.id, detail: address });
+        await recordInTransaction(tx);
+      });
+      return { success: true };
     },
   }),
 
@@ -138,10 +202,10 @@ export const link_endpoints: readonly Endpoint[] = [
       /** Where the hosted page redirects to. */
       return_to: nullable(Type.String()),
     }),
-    errors: ['consent_required'],
+    errors: ['consent_required', ...practice_params_errors],
     handle: async ({ ctx, client, link, body }) => {
-      await requireConsent(ctx, client.id, link.token);
-      const input = { credentials: body.credentials, one_time_code: body.one_time_code };
+      const { emr_address: consented_address } = await requireConsent(ctx, client.id, link.token);
+      const input = { credentials: body.credentials, one_time_code: body.one_time_code, consented_address };
       const signed_in = await signInForLink(ctx, client.id, link.token, input);
       const token = await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link.token, signed_in));
       ctx.lookups.clear();
@@ -167,10 +231,13 @@ export const link_endpoints: readonly Endpoint[] = [
       /** A secret that the window must present when it returns. */
       window: Type.String(),
     }),
-    errors: ['consent_required', 'consent_outdated'],
+    errors: ['consent_required', 'consent_outdated', ...practice_params_errors],
     handle: async ({ ctx, client, link, body }) => {
-      const { sign_in_hosts } = await requireConsent(ctx, client.id, link.token);
-      const started = await startPageSignIn(ctx, link, body.credentials);
+      const { sign_in_hosts, emr_address } = await requireConsent(ctx, client.id, link.token);
+      const purpose = requireEmr(link.purpose);
+      // Another practice was chosen since.
+      if (emr_address !== purpose.emr_address) throw apiError('consent_outdated');
+      const started = await startPageSignIn(ctx, { token: link.token, purpose }, body.credentials);
       // The server may name another page than when it was shown to the person.
       if (!Object.values(sign_in_hosts).includes(new URL(started.url).host)) throw apiError('consent_outdated');
       return { success: true, ...started };
@@ -219,7 +286,7 @@ export const link_endpoints: readonly Endpoint[] = [
 ];
 
 /** Appends the token to the registered URL without reformatting the URL. */
-function returnUrl({ callback_url }: LinkPurpose, public_token: string | null): string | null {
+function returnUrl({ callback_url }: Pick<AnyPurpose, 'callback_url'>, public_token: string | null): string | null {
   if (callback_url === null || public_token === null) return null;
   const [url = '', ...fragment] = callback_url.split('#');
   const query = `${url.includes('?') ? '&' : '?'}token=${public_token}`;

@@ -91,24 +91,28 @@ export async function tryItValues(ctx: Context, sandbox: Sandbox) {
   };
 }
 
+type SampleIds = Record<'appointment_id' | 'appointment_ehr_id' | 'job_id', string | null>;
+
 /**
- * Ids that differ between installations and that no endpoint lists: of an appointment and of a job. A job with an event
+ * Ids that differ between installations and that no endpoint lists: of an appointment, also in the EMR, and of a job. A job with an event
  * is preferred to a newer one without.
  */
-async function sampleIds(
-  ctx: Context,
-  access_token: string,
-): Promise<{ appointment_id?: string | null; job_id?: string | null }> {
+async function sampleIds(ctx: Context, access_token: string): Promise<Partial<SampleIds>> {
   const account = await findAccountByToken(ctx, access_token);
   if (!account) return {};
   const { client_id, organization_id } = account;
-  const [row] = await ctx.db.read<{ appointment_id: string | null; job_id: string | null }>(
+  const [row] = await ctx.db.read<SampleIds>(
     client_id,
-    (sql) => sql`SELECT
-      (SELECT doc ->> 'id' FROM appointments WHERE client_id = ${client_id}
-        AND organization_id = ${organization_id} ORDER BY starts_at LIMIT 1) AS appointment_id,
+    (sql) => sql`SELECT appointment.*,
       (SELECT id::text FROM jobs WHERE client_id = ${client_id} AND account_id = ${account.id}
-        ORDER BY event_id IS NULL, id DESC LIMIT 1) AS job_id`,
+        ORDER BY event_id IS NULL, id DESC LIMIT 1) AS job_id
+      FROM (SELECT) AS one LEFT JOIN (
+        SELECT doc ->> 'id' AS appointment_id, ehr_id AS appointment_ehr_id FROM appointments
+         WHERE client_id = ${client_id} AND organization_id = ${organization_id} AND ehr_id IS NOT NULL
+           AND NOT EXISTS (SELECT FROM claims WHERE claims.client_id = ${client_id}
+             AND claims.organization_id = ${organization_id} AND claims.patient_mrn = appointments.patient_mrn
+             AND claims.doc ->> 'emr_appointment_id' = appointments.ehr_id)
+         ORDER BY starts_at LIMIT 1) AS appointment ON true`,
   );
   return row ?? {};
 }

@@ -48,5 +48,5 @@ test('shows one button that opens the EMR’s own page', async () => {
   await popup.click('button[value="allow"]');
   await untilClosed(window);
   expect((await endings(window))[0]?.[0]).toBe('success');
-  await window.page.context().close();
+  await window.close();
 });

@@ -74,7 +74,7 @@ describe.each(Object.entries(views))('in %s', (_name, view) => {
     await window.type(fixture.product.api.code(1));
     await frame.waitForSelector('.badge.good');
     await expectAccessible(frame);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('the overlay and an invalid link are accessible and fit', async () => {
@@ -86,7 +86,7 @@ describe.each(Object.entries(views))('in %s', (_name, view) => {
     await expect
       .poll(() => window.page.locator('dialog iframe').boundingBox())
       .toStrictEqual({ x: 0, y: 0, ...view.viewport });
-    await window.page.context().close();
+    await window.close();
   });
 });
 
@@ -114,7 +114,7 @@ test.each([
   await window.type(fixture.person(1).password);
   await focused(frame, 'code');
   await expectInView();
-  await window.page.context().close();
+  await window.close();
 });
 
 test('a complete code is submitted by itself, once, and the sandbox says where it is', async () => {
@@ -141,7 +141,7 @@ test('a complete code is submitted by itself, once, and the sandbox says where i
   await code.evaluate((input, value) => Object.assign(input, { value }), `${digits.slice(0, 3)} ${digits.slice(3)}`);
   await frame.click('button[type="submit"]');
   await frame.waitForSelector('.badge.good');
-  await window.page.context().close();
+  await window.close();
 });
 
 test('disables the form while signing in', async () => {
@@ -163,7 +163,7 @@ test('disables the form while signing in', async () => {
   release?.();
   await focused(frame, 'code');
   expect(window.sent.filter(({ url }) => url.endsWith('/sign-in'))).toHaveLength(1);
-  await window.page.context().close();
+  await window.close();
 });
 
 test('fields have labels and standard autocomplete tokens', async () => {
@@ -182,7 +182,7 @@ test('fields have labels and standard autocomplete tokens', async () => {
   await window.type(fixture.person(1).password);
   await focused(frame, 'code');
   await expect.poll(() => frame.getByLabel('One-time code').getAttribute('autocomplete')).toBe('one-time-code');
-  await window.page.context().close();
+  await window.close();
 });
 
 test('has no animations with reduced motion', async () => {
@@ -191,7 +191,7 @@ test('has no animations with reduced motion', async () => {
   await focused(frame, 'username');
   await frame.evaluate(`document.querySelector('form').setAttribute('aria-busy', 'true')`);
   expect(await frame.evaluate('document.getAnimations().length')).toBe(0);
-  await window.page.context().close();
+  await window.close();
 });
 
 test('shows the client’s name, logo and color, with readable text on any color', async () => {
@@ -213,7 +213,7 @@ test('shows the client’s name, logo and color, with readable text on any color
     expect(contrast(text, background)).toBeGreaterThanOrEqual(4.5);
     expect(background).toBe(`rgb(${[1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)).join(', ')})`);
     await expectAccessible(frame);
-    await window.page.context().close();
+    await window.close();
   }
 });
 
@@ -234,5 +234,5 @@ test('a sent code can be requested again if the connector supports it', async ()
   await window.page.keyboard.press('Enter');
   await expect.poll(() => frame.innerText('[role="status"]')).toMatch(/new code was requested/);
   await expectAccessible(frame);
-  await window.page.context().close();
+  await window.close();
 });

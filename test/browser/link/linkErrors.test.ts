@@ -34,7 +34,7 @@ describe('errors', () => {
       { code: 'emr_credentials_wrong' },
       { code: 'emr_code_wrong' },
     ]);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('empty fields are reported before anything is sent, and Back keeps the username', async () => {
@@ -61,7 +61,7 @@ describe('errors', () => {
     await window.page.keyboard.press('Enter');
     await focused(frame, 'password');
     expect(await frame.inputValue('input[name="username"]')).toBe(username);
-    await window.page.context().close();
+    await window.close();
   });
 
   test.each([
@@ -78,7 +78,7 @@ describe('errors', () => {
     await focused(frame, 'code');
     await window.type(fixture.product.api.code(6));
     await untilAlert(frame, text);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('a locked account works again after it is unlocked', async () => {
@@ -100,7 +100,7 @@ describe('errors', () => {
     await frame.focus('input[name="password"]');
     await window.type(password);
     await focused(frame, 'code');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('an unreachable EMR works again when it is back', async () => {
@@ -127,7 +127,7 @@ describe('errors', () => {
     await window.page.keyboard.press('Enter');
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('an unreachable service works again when it is back', async () => {
@@ -138,7 +138,7 @@ describe('errors', () => {
     await expect.poll(() => frame.locator('.lead').innerText()).toMatch(/Cannot reach the service/);
     await window.page.keyboard.press('Enter');
     await focused(frame, 'username');
-    await window.page.context().close();
+    await window.close();
   });
 
   test.each([
@@ -157,7 +157,7 @@ describe('errors', () => {
     await window.page.keyboard.press('Enter');
     await untilClosed(window);
     expect(await endings(window)).toStrictEqual([['exit', reason]]);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('a link that was used in another window meanwhile', async () => {
@@ -170,7 +170,7 @@ describe('errors', () => {
     await window.type('anything');
     await frame.waitForSelector('.badge');
     await expect.poll(() => frame.locator('h1').innerText()).toMatch(/already used/);
-    await window.page.context().close();
+    await window.close();
   });
 });
 
@@ -192,7 +192,7 @@ describe('update mode', () => {
     const access_token = (await fixture.steps.exchange(String(public_token))).body.token;
     const response = await fixture.product.api.call('GET', '/v1/providers', { headers: { access_token } });
     expect(response.status).toBe(200);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('asks for new credentials if the saved ones are rejected, with the username filled in', async () => {
@@ -213,6 +213,6 @@ describe('update mode', () => {
     await window.type(fixture.product.api.code(8));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
-    await window.page.context().close();
+    await window.close();
   });
 });

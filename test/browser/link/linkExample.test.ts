@@ -40,7 +40,7 @@ describe('examples/lightbox', () => {
     await untilClosed(window);
     await expect.poll(() => state(window.page)).toMatch(/^Linked\. Providers so far: \d+/);
     expect(window.sent.filter(({ url }) => /[lp]t_/.test(url))).toStrictEqual([]);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('shows why linking failed', async () => {
@@ -52,7 +52,7 @@ describe('examples/lightbox', () => {
     // An unregistered redirect URL is rejected before leaving the page.
     await window.page.click('#hosted');
     await expect.poll(() => state(window.page)).toMatch(/^Error: .*callback_url/);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('links on the hosted page and returns to the application', async () => {
@@ -66,6 +66,6 @@ describe('examples/lightbox', () => {
     await fixture.signIn(window, window.page.mainFrame(), 1);
     await window.page.waitForURL(/\/callback\?token=pt_/);
     expect(await window.page.innerText('body')).toMatch(/^Linked\. Providers so far: \d+/);
-    await window.page.context().close();
+    await window.close();
   });
 });

@@ -97,7 +97,7 @@ describe('sign-in methods', () => {
     const [[kind, public_token] = []] = await endings(window);
     expect(kind).toBe('success');
     expect((await fixture.steps.exchange(String(public_token))).status).toBe(200);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('a redirect URI and a message for the administrator can be copied; neither contains the link', async () => {
@@ -121,7 +121,7 @@ describe('sign-in methods', () => {
     await window.page.keyboard.press('Escape');
     await untilClosed(window);
     await expect.poll(clipboard).toBe(mail.split('&body=')[1]);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('says that an administrator is needed if the server has no sign-in page', async () => {
@@ -138,7 +138,7 @@ describe('sign-in methods', () => {
     await frame.fill('input[name="bearer_token"]', server.bearerToken());
     await submit(frame);
     await untilClosed(window);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('shows the methods in Spanish, also after the EMR’s page, and a long URL in few lines at 320 pixels', async () => {
@@ -158,7 +158,7 @@ describe('sign-in methods', () => {
     // The link's language, not the browser's.
     await popup.goto(`${await redirectUri(fixture.product, server.url)}?state=another&code=x`);
     await popup.waitForSelector('p:has-text("se abrió en otra ventana")');
-    await window.page.context().close();
+    await window.close();
   });
 
   test.each([
@@ -177,7 +177,7 @@ describe('sign-in methods', () => {
     const again = window.page.waitForResponse('**/link/v1/session');
     await window.page.keyboard.press('Enter');
     await again;
-    await window.page.context().close();
+    await window.close();
   });
 
   test('asks for consent again if the EMR names another sign-in page meanwhile', async () => {
@@ -193,7 +193,7 @@ describe('sign-in methods', () => {
     await frame.fill('input[name="client_id"]', 'by-page');
     await allow(await openedPage(window, frame));
     await untilClosed(window);
-    await window.page.context().close();
+    await window.close();
   });
 });
 
@@ -229,7 +229,7 @@ describe('a server that deviates from the standards', () => {
     await fillIn(frame, { client_secret });
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('is linked by key, after the key set of its EMR app was registered', async () => {
@@ -251,7 +251,7 @@ describe('a server that deviates from the standards', () => {
     await submit(frame);
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('is linked on its own page, after its scopes were granted', async () => {
@@ -265,7 +265,7 @@ describe('a server that deviates from the standards', () => {
     await allow(await openedPage(window, frame));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('is offered only the methods that it supports', async () => {
@@ -276,7 +276,7 @@ describe('a server that deviates from the standards', () => {
     const methods = () => frame.locator('button.choice strong').allTextContents();
     await expect.poll(methods).toContain('Bearer token');
     expect(await methods()).not.toContain('Client ID and secret');
-    await window.page.context().close();
+    await window.close();
   });
 });
 
@@ -292,7 +292,7 @@ describe('the EMR’s sign-in page', () => {
     const events = (await window.calls()).filter(([kind]) => kind === 'event').map(([, name]) => name);
     expect(events).toEqual(['opened', 'consented', 'page_opened', 'credentials_submitted', 'linked']);
     expect(await window.page.context().cookies()).toEqual([]);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('works from the hosted page', async () => {
@@ -302,7 +302,7 @@ describe('the EMR’s sign-in page', () => {
     await frame.fill('input[name="client_id"]', 'by-page');
     await allow(await openedPage(window, frame));
     await frame.waitForSelector(`h1:has-text("${new URL(server.url).host} is connected")`);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('can be opened again after it was denied, closed or blocked, and keeps the input', async () => {
@@ -326,7 +326,7 @@ describe('the EMR’s sign-in page', () => {
     await allow(await openedPage(window, frame));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('shows a wrong client secret at its field', async () => {
@@ -341,7 +341,7 @@ describe('the EMR’s sign-in page', () => {
     await frame.fill('input[name="app_secret"]', 'right');
     await allow(await openedPage(window, frame));
     await untilClosed(window);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('is not mistaken for closed if it cuts the connection to its opener', async () => {
@@ -370,7 +370,7 @@ describe('the EMR’s sign-in page', () => {
     await allow(await severed());
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('closes its window if the EMR is unavailable, and Link shows why', async () => {
@@ -378,7 +378,7 @@ describe('the EMR’s sign-in page', () => {
     server.fail({ kind: 'error_500', path: 'smart-configuration' });
     await submit(frame);
     await untilAlert(frame, /Cannot reach 127\.0\.0\.1:\d+ right now/);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('does not sign in a person who received its URL from someone else', async () => {
@@ -393,7 +393,7 @@ describe('the EMR’s sign-in page', () => {
     await expect.poll(() => accessibilityViolations(other_person)).toEqual([]);
     expect(await endings(window)).toEqual([]);
     await other_person.context().close();
-    await window.page.context().close();
+    await window.close();
   });
 
   test('is not opened by another site’s window', async () => {
@@ -435,7 +435,7 @@ test('an expired account is re-linked with one click if all credentials are save
   await submit(frame);
   await untilClosed(window);
   expect((await product.api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
-  await window.page.context().close();
+  await window.close();
 });
 
 test('an account with a rejected saved token is asked only for a new token', async () => {
@@ -461,7 +461,7 @@ test('an account with a rejected saved token is asked only for a new token', asy
   expect((await endings(window)).map(([kind]) => kind)).toEqual(['success']);
   const headers = { access_token };
   expect((await fixture.product.api.call('GET', '/v1/settings', { headers })).status).toBe(200);
-  await window.page.context().close();
+  await window.close();
 });
 
 test('the dashboard shows the connection reports of failed links and of accounts', async () => {

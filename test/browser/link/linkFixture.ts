@@ -83,7 +83,8 @@ export async function focused(frame: Frame, name: string): Promise<void> {
 /** Waits for the first step, and continues by keyboard if it is the consent. */
 export async function agree(frame: Frame): Promise<void> {
   await frame.waitForSelector('.step h1');
-  const button = frame.locator('.consent + form button[type="submit"]');
+  // A button that was pressed before is about to be removed.
+  const button = frame.locator('.consent + form button[type="submit"]:not([aria-disabled="true"])');
   if ((await button.count()) > 0) await button.press('Enter');
 }
 

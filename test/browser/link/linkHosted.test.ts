@@ -36,7 +36,7 @@ describe('hosted page', () => {
     // Nor does going back show the token in the URL.
     await window.page.goBack();
     expect(window.page.url()).not.toContain(token);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('removes the token from the URL and works after a reload', async () => {
@@ -47,7 +47,7 @@ describe('hosted page', () => {
     await window.page.reload();
     await focused(await window.frame(), 'username');
     expect(await window.page.evaluate('location.href')).not.toContain(token);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('accepts the token in the query, and removes it from the URL', async () => {
@@ -56,7 +56,7 @@ describe('hosted page', () => {
     await focused(window.page.mainFrame(), 'username');
     expect(window.page.url()).toBe(`${fixture.product.sandbox.base_url}/link`);
     for (const { url, referer } of window.sent.slice(1)) expect(`${url} ${referer}`).not.toContain(token);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('opens another link in the same window', async () => {
@@ -67,7 +67,7 @@ describe('hosted page', () => {
     await window.page.evaluate(`location.href = '/link#token=${other}'`);
     await expect.poll(() => window.page.innerText('.facts')).toContain('second-practice');
     expect(window.page.url()).not.toContain('token');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('shows that the account is linked if there is no redirect URL', async () => {
@@ -77,7 +77,7 @@ describe('hosted page', () => {
     await expect
       .poll(() => window.page.innerText('main'))
       .toMatch(/Your account is linked to Sandbox\. You can close this window\./);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('the hosted page of a dashboard link returns no public token, and the access token works', async () => {
@@ -105,7 +105,7 @@ describe('hosted page', () => {
       return ctx.vault.unseal(tx, account?.token_sealed ?? Buffer.alloc(0), bindings.token(account?.id ?? ''));
     });
     expect((await api.call('GET', '/v1/providers', { headers: { access_token } })).status).toBe(200);
-    await window.page.context().close();
+    await window.close();
   });
 
   test.each([
@@ -122,7 +122,7 @@ describe('hosted page', () => {
     await expect.poll(() => window.page.innerText('h1')).toMatch(words);
     await expect.poll(() => window.page.innerText('.lead')).toMatch(/someone sent you this link, ask for a new one/);
     expect(window.page.url()).not.toContain('token');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('shows in the link’s language, after a reload, that it has expired', async () => {
@@ -133,7 +133,7 @@ describe('hosted page', () => {
     await window.page.reload();
     await window.page.waitForSelector('.badge');
     await expect.poll(() => window.page.innerText('h1')).toBe('Este enlace ha caducado');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('cannot be framed', async () => {
@@ -148,7 +148,7 @@ describe('hosted page', () => {
     }`);
     await expect.poll(() => window.page.frames().some((frame) => frame.url().startsWith('chrome-error:'))).toBe(true);
     expect(window.sent.filter(({ url }) => url.endsWith('/session'))).toStrictEqual([]);
-    await window.page.context().close();
+    await window.close();
   });
 });
 
@@ -170,7 +170,7 @@ describe('language', () => {
     const [title, heading, ...labels] = words[expected as 'en' | 'es'];
     await expect.poll(async () => [await frame.title(), await frame.innerText('h1')]).toStrictEqual([title, heading]);
     await expect.poll(() => frame.locator('label').allInnerTexts()).toStrictEqual(labels);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('is Spanish in every step', async () => {
@@ -191,6 +191,6 @@ describe('language', () => {
     await window.type(fixture.product.api.code(5));
     await frame.waitForSelector('.badge.good');
     await expect.poll(() => frame.innerText('main')).toMatch(/Su cuenta está vinculada con Sandbox/);
-    await window.page.context().close();
+    await window.close();
   });
 });

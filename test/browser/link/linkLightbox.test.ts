@@ -32,7 +32,7 @@ describe('Link in an overlay', () => {
     ]);
     expect(await window.page.content()).toBe(before);
     await expect.poll(() => focusedId(window)).toBe('start');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('puts no token in a URL or referrer, sets no cookie and calls no other host', async () => {
@@ -53,7 +53,7 @@ describe('Link in an overlay', () => {
     const origins = new Set(window.sent.map(({ url }) => new URL(url).origin));
     expect([...origins].sort()).toStrictEqual([fixture.host.origin, base_url].sort());
     expect(await window.page.context().cookies()).toStrictEqual([]);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('keeps the focus inside', async () => {
@@ -68,7 +68,7 @@ describe('Link in an overlay', () => {
     }
     expect(reached).toContain('inside');
     expect(reached).not.toContain('start');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('defines only one global name', async () => {
@@ -79,7 +79,7 @@ describe('Link in an overlay', () => {
     await window.page.reload();
     const names_without = new Set(await window.page.evaluate<string[]>(names));
     expect(names_with_link.filter((name) => !names_without.has(name))).toStrictEqual(['CobaltLink']);
-    await window.page.context().close();
+    await window.close();
   });
 });
 
@@ -120,7 +120,7 @@ describe('closing Link', () => {
       expect(await window.page.content()).toBe(before);
       await expect.poll(() => focusedId(window)).toBe('start');
       await expect.poll(() => window.page.frames()).toHaveLength(1);
-      await window.page.context().close();
+      await window.close();
     },
   );
 
@@ -133,7 +133,7 @@ describe('closing Link', () => {
     expect(await endings(window)).toStrictEqual([]);
     expect(await window.page.content()).toBe(before);
     await expect.poll(() => focusedId(window)).toBe('start');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('allows reopening with the same handle', async () => {
@@ -147,7 +147,7 @@ describe('closing Link', () => {
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['exit', 'success']);
     await window.page.evaluate('handle.open()');
     await expect.poll(() => window.page.locator('dialog').count()).toBe(0);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('leaves no listener on the application’s window', async () => {
@@ -166,7 +166,7 @@ describe('closing Link', () => {
     await window.page.keyboard.press('Escape');
     await untilClosed(window);
     expect(await window.page.evaluate('heard')).toBe(0);
-    await window.page.context().close();
+    await window.close();
   });
 });
 
@@ -189,7 +189,7 @@ describe('opening Link twice', () => {
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
     expect(await window.page.content()).toBe(before);
     await expect.poll(() => focusedId(window)).toBe('start');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('opening Link twice through the SDK resolves the first with the reason replaced', async () => {
@@ -206,7 +206,7 @@ describe('opening Link twice', () => {
     await focused(await window.frame(), 'username');
     await window.page.keyboard.press('Escape');
     expect(await window.page.evaluate('second')).toStrictEqual({ outcome: 'exited', reason: 'closed' });
-    await window.page.context().close();
+    await window.close();
   });
 
   test('throws if an option is missing', async () => {
@@ -222,6 +222,6 @@ describe('opening Link twice', () => {
     await window.page.evaluate(`Object.defineProperty(crypto, 'subtle', { value: undefined })`);
     expect(await readError('{ token: "lt_x", onSuccess() {} }')).toMatch(/https/);
     await expect.poll(() => window.page.locator('dialog').count()).toBe(0);
-    await window.page.context().close();
+    await window.close();
   });
 });

@@ -41,7 +41,7 @@ describe('useLink in React’s StrictMode', () => {
     await expect.poll(() => window.page.locator('li').allInnerTexts()).toStrictEqual(['linked pt_ after 0']);
     await expect.poll(() => window.page.locator('#state').innerText()).toBe('closed');
     await window.page.waitForSelector('dialog', { state: 'detached' });
-    await window.page.close();
+    await window.close();
   });
 
   test('closes Link when the component unmounts, reopens it and reports that it was closed', async () => {
@@ -61,7 +61,7 @@ describe('useLink in React’s StrictMode', () => {
     await (await window.frame()).waitForSelector('.step h1');
     await window.page.keyboard.press('Escape');
     await expect.poll(() => window.page.locator('li').allInnerTexts()).toStrictEqual(['exited closed']);
-    await window.page.close();
+    await window.close();
   });
 
   test('reports that the service is unreachable', async () => {

@@ -44,11 +44,14 @@ function linkToken(): Promise<string> {
       org_id: 'org',
       connector: 'larkspur',
       emr_app_id: null,
+      search_params: {},
       emr_address: 'https://emr.example.org',
       account_id: null,
       callback_url: null,
       language: null,
       created_in: 'api',
+      finds_practice: false,
+      practice_id: null,
     }),
   );
 }
@@ -72,7 +75,7 @@ describe('framing Link', () => {
     const frame = await window.start(await linkToken());
     await frame.waitForSelector('.consent');
     await expect.poll(() => frame.innerText('.facts')).toMatch(/emr\.example\.org/);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('is blocked by the browser for other origins', async () => {
@@ -84,7 +87,7 @@ describe('framing Link', () => {
     await window.page.keyboard.press('Escape');
     await window.page.waitForSelector('dialog', { state: 'detached' });
     expect(await window.calls()).toStrictEqual([['exit', 'closed']]);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('is limited by a policy with only the registered origins', async () => {
@@ -117,7 +120,7 @@ describe('forged messages', () => {
     await frame?.waitForSelector('.consent');
     await window.page.evaluate(`link.contentWindow.postMessage(${message(other)}, '*')`);
     expect(sessions(window)).toHaveLength(1);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('the page rejects a token of another link than the one in its URL', async () => {
@@ -129,7 +132,7 @@ describe('forged messages', () => {
     await frame?.waitForSelector('.badge');
     await expect.poll(() => frame?.innerText('h1')).toBe('This link is not valid');
     expect(sessions(window)).toStrictEqual([]);
-    await window.page.context().close();
+    await window.close();
   });
 
   test('the script ignores messages of other windows', async () => {
@@ -159,7 +162,7 @@ describe('forged messages', () => {
     expect(await window.calls()).toStrictEqual(before);
     await expect.poll(() => window.page.locator('dialog').count()).toBe(1);
     await expect.poll(() => window.page.getAttribute('dialog', 'aria-label')).toBe('Connect Larkspur');
-    await window.page.context().close();
+    await window.close();
   });
 
   test('the page sends messages only to its parent’s origin', async () => {
@@ -176,6 +179,6 @@ describe('forged messages', () => {
       dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
     })`);
     expect(posted).toStrictEqual([registered.origin]);
-    await window.page.context().close();
+    await window.close();
   });
 });

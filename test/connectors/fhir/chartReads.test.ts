@@ -144,7 +144,9 @@ test('an operation is not supported if the server does not declare its interacti
   expect(offers({ Patient: type(['read', 'search-type'], ['identifier']) })).toStrictEqual([
     'listPatients',
     'findPatient',
+    'searchPatients',
     'listPatientPharmacies',
+    'searchPatients.mrn',
   ]);
   expect(offers({ Patient: type(['read', 'update']) })).toStrictEqual([
     'listPatientPharmacies',
@@ -155,12 +157,13 @@ test('an operation is not supported if the server does not declare its interacti
   for (const param of ['beneficiary', 'patient']) {
     expect(offers({ Coverage: type(['search-type'], [param]) })).toStrictEqual(['listPatientInsurances']);
   }
-  for (const [param, offered] of [
-    ['phone', true],
-    ['telecom', true],
-    ['email', false],
-  ] as const) {
-    const params = ['identifier', 'birthdate', 'given', 'family', param];
+  for (const [params, offered] of [
+    [['identifier'], true],
+    [['family', 'birthdate'], true],
+    [['name', 'birthdate'], true],
+    [['family', 'given', 'phone'], false],
+    [['birthdate', 'email'], false],
+  ] as [string[], boolean][]) {
     expect(offers({ Patient: type(['read', 'search-type'], params) }).includes('searchPatients')).toBe(offered);
   }
 });

@@ -189,10 +189,20 @@ describe('the capabilities of a server', () => {
           ]).not.toEqual([name, interaction, expect.arrayContaining([name])]);
         }
       }
+      const without_exported = all.filter(({ exported }) => !exported);
+      if (without_exported.length < all.length) {
+        const facts = toServerFacts(capabilityStatement(without_exported));
+        expect(supportedCapabilities(toCapabilities(facts))).not.toContain(name);
+      }
       expect(supportedCapabilities(toCapabilities(toServerFacts(capabilityStatement(all))))).toContain(name);
     }
   });
 });
+
+/** A list that may be exported is also supported where it can be searched. */
+function listInteractions({ interactions, exported }: Requirement): Requirement['interactions'] {
+  return exported ? [...interactions, 'search-type'] : interactions;
+}
 
 /** A server that supports exactly these requirements. */
 function capabilityStatement(all: readonly Requirement[], choice = 0): fhir.CapabilityStatement {
@@ -201,7 +211,7 @@ function capabilityStatement(all: readonly Requirement[], choice = 0): fhir.Capa
     const of = all.filter((each) => each.type === type);
     return {
       type,
-      interaction: [...new Set(of.flatMap((each) => each.interactions))].map((code) => ({ code })),
+      interaction: [...new Set(of.flatMap(listInteractions))].map((code) => ({ code })),
       searchParam: [...new Set(of.flatMap((each) => each.params ?? []))].map((names) => {
         const either = names.split('|');
         return { name: either[choice] ?? either[0], type: 'token' };

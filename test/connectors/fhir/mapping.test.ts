@@ -9,6 +9,11 @@ import { toMedication } from '../../../src/emr/fhir/chart/medications.ts';
 import { type RelatedRecords as OrderSurroundings, toOrder } from '../../../src/emr/fhir/chart/orders.ts';
 import { type RelatedRecords as ClaimSurroundings, toClaim } from '../../../src/emr/fhir/claims/claims.ts';
 import { toInsurance } from '../../../src/emr/fhir/coverage/coverage.ts';
+import {
+  type RelatedRecords as EligibilitySurroundings,
+  toEligibilityCheck,
+} from '../../../src/emr/fhir/coverage/eligibility.ts';
+import { toPolicy } from '../../../src/emr/fhir/coverage/policies.ts';
 import { appointmentToEncounter, toEncounter } from '../../../src/emr/fhir/encounters/encounters.ts';
 import { toPatient } from '../../../src/emr/fhir/patients/patients.ts';
 import { toLocation } from '../../../src/emr/fhir/practice/locations.ts';
@@ -18,9 +23,11 @@ import { toProvider, toReferringProvider, toStaffMember } from '../../../src/emr
 import { LiveEncounter, LiveInsurance } from '../../../src/model/liveChart.ts';
 import { AppointmentSource } from '../../../src/model/records/appointments.ts';
 import { ClaimSource } from '../../../src/model/records/claims.ts';
+import { EligibilityCheckSource } from '../../../src/model/records/eligibilityChecks.ts';
 import { InsuranceProviderSource } from '../../../src/model/records/insuranceProviders.ts';
 import { LocationSource } from '../../../src/model/records/locations.ts';
 import { OrderSource } from '../../../src/model/records/orders.ts';
+import { PatientInsuranceSource } from '../../../src/model/records/patientInsurances.ts';
 import { PatientSource } from '../../../src/model/records/patients.ts';
 import { PharmacySource } from '../../../src/model/records/pharmacies.ts';
 import { ProviderSource } from '../../../src/model/records/providers.ts';
@@ -29,7 +36,7 @@ import { StaffMemberSource } from '../../../src/model/records/staff.ts';
 import { timezone } from './charts.ts';
 
 const none = new Map<string, never>();
-const no_related_records: ClaimSurroundings & OrderSurroundings = {
+const no_related_records: ClaimSurroundings & OrderSurroundings & EligibilitySurroundings = {
   patients: none,
   practitioners: none,
   roles: none,
@@ -41,6 +48,7 @@ const no_related_records: ClaimSurroundings & OrderSurroundings = {
   mrn_rule: undefined,
   reports: none,
   observations: none,
+  subscribers: none,
 };
 const people = { practitioners: none, roles: none, owners: none, locations: none };
 const id = 'x-1';
@@ -118,6 +126,22 @@ const bare: [string, TSchema, (fail: object) => unknown][] = [
         ...b,
       };
       return toOrder(order as unknown as fhir.ServiceRequest, related, timezone);
+    },
+  ],
+  [
+    'eligibility check',
+    EligibilityCheckSource,
+    (b) => {
+      const response = { resourceType: 'CoverageEligibilityResponse', id, created: '2026-01-02', ...b };
+      return toEligibilityCheck(response as unknown as fhir.CoverageEligibilityResponse, no_related_records, timezone);
+    },
+  ],
+  [
+    'policy',
+    PatientInsuranceSource,
+    (b) => {
+      const coverage = { resourceType: 'Coverage', id, ...b } as unknown as fhir.Coverage;
+      return toPolicy({ coverage, payer_name: null }, 1, { patient, mrn_rule: undefined, timezone });
     },
   ],
 ];
@@ -488,6 +512,118 @@ test('a claim without an adjudication has no payments', () => {
   const claim = { resourceType: 'Claim', id: 'c1', status: 'cancelled', created: '2026-01-20', total: { value: 50 } };
   const mapped = toClaim(claim as unknown as fhir.Claim, no_related_records, timezone);
   expect(mapped).toMatchObject({ total_charge: 50, total_payment: null, balance: null, void_flag: true, payments: [] });
+});
+
+test('an eligibility check has the plan of its coverage, and a line per benefit', () => {
+  const concept = (code: string, display?: string) => ({ coding: [{ code, ...(display && { display }) }] });
+  const coverage: fhir.Coverage = {
+    resourceType: 'Coverage',
+    id: 'cov',
+    status: 'active',
+    beneficiary: { reference: 'Patient/p1' },
+    payor: [{ display: 'Mock Mutual' }],
+    subscriberId: 'TST1',
+    subscriber: { reference: 'RelatedPerson/r1' },
+    relationship: concept('child'),
+    type: concept('EHCPOL'),
+    class: [
+      {
+        type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/coverage-class', code: 'plan' }] },
+        value: 'P1',
+        name: 'Gold PPO',
+      },
+    ],
+  };
+  const subscriber: fhir.RelatedPerson = {
+    resourceType: 'RelatedPerson',
+    id: 'r1',
+    patient: { reference: 'Patient/p1' },
+    name: [{ given: ['Sub'], family: 'Scriber' }],
+  };
+  const response: fhir.CoverageEligibilityResponse = {
+    resourceType: 'CoverageEligibilityResponse',
+    id: 'e1',
+    status: 'active',
+    purpose: ['benefits'],
+    patient: { reference: 'Patient/p1', display: 'Ada Testpatient' },
+    created: '2026-01-20T23:30:00Z',
+    servicedPeriod: { start: '2026-01-21' },
+    request: {},
+    insurer: { display: 'Payer of record' },
+    outcome: 'complete',
+    insurance: [
+      { coverage: { reference: 'Coverage/other' }, inforce: false },
+      {
+        coverage: { reference: 'Coverage/cov' },
+        inforce: true,
+        benefitPeriod: { start: '2026-01-01', end: '2026-12-31' },
+        item: [
+          {
+            category: concept('30'),
+            network: concept('out'),
+            unit: concept('family'),
+            term: concept('annual', 'Annual'),
+            name: 'Deductible',
+            benefit: [
+              { type: concept('deductible', 'Deductible'), allowedMoney: { value: 3000 }, usedMoney: { value: 120.5 } },
+              { type: concept('copay-percent'), allowedUnsignedInt: 20 },
+              { type: concept('visit'), allowedUnsignedInt: 12, usedUnsignedInt: 3 },
+            ],
+          },
+          { category: concept('35', 'Dental'), excluded: true },
+        ],
+      },
+    ],
+  };
+  const surroundings = {
+    ...related,
+    coverages: new Map([['cov', { coverage, payer_name: 'Mock Mutual' }]]),
+    subscribers: new Map([['r1', subscriber]]),
+  };
+  const common = {
+    coverage_level: 'FAM',
+    service_type_codes: ['30'],
+    insurance_type: 'EHCPOL',
+    time_period: 'Annual',
+    network_indicator: 'out-of-network',
+    raw_segment: null,
+  };
+  expect(toEligibilityCheck(response, surroundings, timezone)).toMatchObject({
+    ...{ ehr_id: 'e1', patient_mrn: 'p1', emr_patient_id: 'p1', patient_name: 'Ada Testpatient' },
+    ...{ payer_name: 'Payer of record', subscriber_name: 'Sub Scriber', subscriber_member_id: 'TST1' },
+    ...{ patient_relationship: 'dependent', plan_name: 'Gold PPO', coverage_status: 'active', status_message: null },
+    ...{ service_date: '2026-01-21', response_at: '2026-01-20T23:30:00.000Z', emr_encounter_id: null },
+    ...{ plan_begin_date: '2026-01-01', plan_end_date: '2026-12-31' },
+    benefits: [
+      {
+        ...common,
+        ...{ line_number: 1, benefit_type: 'Deductible', benefit_type_code: 'deductible', amount: 3000, percent: null },
+        messages: ['Deductible', 'Used: 120.50'],
+      },
+      {
+        ...common,
+        line_number: 2,
+        benefit_type_code: 'copay-percent',
+        amount: null,
+        percent: 20,
+        messages: ['Deductible'],
+      },
+      { ...common, line_number: 3, amount: null, percent: null, messages: ['Deductible', 'Allowed: 12', 'Used: 3'] },
+      {
+        line_number: 4,
+        benefit_type: 'Dental',
+        benefit_type_code: null,
+        service_type_codes: ['35'],
+        messages: ['Excluded'],
+      },
+    ],
+  });
+  const readStatus = (changes: Partial<fhir.CoverageEligibilityResponse>) =>
+    toEligibilityCheck({ ...response, ...changes }, surroundings, timezone)?.coverage_status;
+  expect(readStatus({ outcome: 'error' })).toBe('error');
+  expect(readStatus({ outcome: 'queued' })).toBe('unknown');
+  expect(readStatus({ insurance: [{ coverage: {}, inforce: false }] })).toBe('inactive');
+  expect(readStatus({ insurance: [{ coverage: {} }] })).toBe('unknown');
 });
 
 test('an order has the results of its reports', () => {

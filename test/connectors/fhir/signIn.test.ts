@@ -162,8 +162,9 @@ describe('signing out', () => {
   });
 });
 
-test('lists that require search criteria are not supported, at linking or later', async () => {
+test('lists that require criteria which no search can supply are not supported, at linking or later', async () => {
   server.faults.narrow = ['Patient', 'Appointment'];
+  server.faults.withheld_params = { Patient: ['birthdate', 'active', 'name'], Appointment: ['date'] };
   const [lost, saved] = [
     ['listPatients', 'listAppointments'],
     ['findPatient', 'searchPatients', 'getAppointment', 'listLocations'],

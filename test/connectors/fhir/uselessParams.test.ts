@@ -47,12 +47,23 @@ describe('a server that finds nothing if a search has a parameter it does not ha
   });
 
   test.each(['identifier', 'birthdate', 'family', 'given'])(
-    'never answers a patient search with nobody because of %s: it is not offered',
+    'never answers a patient search with nobody because of %s, which is not used',
     async (param) => {
+      const { emr: before } = await link();
+      const [patient] = await before.searchPatients({ mrn: 'MB100001' });
+      const { first_name = '', last_name = '', dob } = patient ?? {};
       server.faults.useless_params = [param];
-      const { capabilities, client } = await link();
-      expect(capabilities).not.toContain('searchPatients');
+      const { capabilities, client, emr } = await link();
       expect(capabilities).toContain('listPatients');
+      // By what is left of the criteria, or not at all.
+      const searches = [{ mrn: 'MB100001' }, { first_name, last_name }, { dob: dob ?? '' }];
+      const results = await Promise.allSettled(searches.map((search) => emr.searchPatients(search)));
+      const refused = results.filter(({ status }) => status === 'rejected');
+      expect(refused).toHaveLength({ identifier: 1, birthdate: 1 }[param] ?? 0);
+      for (const each of results) {
+        if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'not_supported' });
+        else expect(each.value.map(({ ehr_id }) => ehr_id)).toContain(patient?.ehr_id);
+      }
       const failure = await awaitFailure(client.searchAll<fhir.Patient>('Patient', { [param]: 'x' }));
       expect(failure).toMatchObject({ kind: 'refused', code: 'not_supported' });
     },

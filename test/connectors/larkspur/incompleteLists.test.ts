@@ -85,7 +85,14 @@ describe('an incomplete list', () => {
     const patient = { patientId: '1', mrn: 'LK2', firstName: '', middleName: null, lastName: '', birthDate: null };
     const contact = { sexCode: 'U', homePhone: null, cellPhone: null, email: null };
     const address = { line1: '', line2: null, city: '', state: '', zip: '' };
-    const row = { ...patient, ...contact, address, primaryInsuranceName: null, primarySubscriberNumber: null };
+    const row = {
+      ...patient,
+      ...contact,
+      address,
+      primaryInsuranceName: null,
+      primarySubscriberNumber: null,
+      mergedInto: null,
+    };
     const rows = [row, { ...row, patientId: '2' }];
     const fake = await startFakeServer(({ url }) => ({
       json: url?.includes('LK1') ? { total: 1, rows: [row] } : { total: 2, rows },

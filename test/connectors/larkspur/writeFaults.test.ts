@@ -86,7 +86,8 @@ describe('a write', () => {
     const failure = await awaitFailure(
       emr.createTelephoneEncounter.send({ ...call, reason: 'x'.repeat(51) }, 'too-long'),
     );
-    expect(failure).toMatchObject({ kind: 'refused', message: 'Larkspur did not accept the request (400).' });
+    expect(failure).toMatchObject({ kind: 'refused', code: 'emr_validation' });
+    expect(failure.message).toMatch(/^Larkspur did not accept the request \(400\): .*reason.*\.$/);
   });
 
   test('sent five times concurrently with one marker is one write, and all calls return it', async () => {

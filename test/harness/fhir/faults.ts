@@ -1,5 +1,10 @@
+import type { BulkSwitches } from './bulkSwitches.ts';
+import type { VendorName } from './vendors/vendors.ts';
+
 /** Server behaviors that last until they are changed. All of them exist in real servers. */
 export type FaultSwitches = {
+  /** Lists, refuses and pages like this vendor's servers. */
+  vendor: VendorName | undefined;
   /** Delay of every response. */
   latency_ms: number;
   /**
@@ -25,6 +30,8 @@ export type FaultSwitches = {
   /** `versioned-update`: an update must name the version it changes. */
   versioning: 'versioned-update' | 'versioned' | 'no-version';
   create_response: 'resource' | 'brief' | 'empty' | 'empty_without_location' | 'outcome' | 'not_fhir' | 'own_format';
+  /** Reads of an unknown id: as the standard says, or 404 with `[]`, and 400 with `validationErrors` for a malformed one. */
+  missing_ids: 'outcome' | 'own_format';
   /** Updates of a record whose address has a period fail with 500, although the server adds it itself. */
   fails_on_periods: boolean;
   /** The second of two concurrent creates fails with 500 and is not performed. */
@@ -65,6 +72,8 @@ export type FaultSwitches = {
    * `bound`: it also takes exactly one slot, and only the patient as a participant.
    */
   slots_kept_by: 'client' | 'server' | 'bound';
+  /** Appointments are booked by `$find` and `$book` (Argonaut Scheduling), and not created. */
+  books_offers: boolean;
   /** Larger bodies are rejected with 413 by a proxy: of JSON, and of files in raw form. */
   json_bytes_max: number;
   raw_bytes_max: number;
@@ -72,6 +81,8 @@ export type FaultSwitches = {
   raw_binaries: boolean;
   /** Whether `metadata` names the profiles of US Core. */
   us_core: boolean;
+  /** The types with `$validate`. */
+  validates: readonly string[];
   /** Search parameters that `metadata` omits, per type. */
   withheld_params: Record<string, readonly string[]>;
   /** HTTP Basic credentials: form-decoded as RFC 6749 says, taken as they are, or refused in favor of the body. */
@@ -99,11 +110,18 @@ export type FaultSwitches = {
   scopes: readonly string[];
   /** `all_or_nothing`: a request that contains an unlisted scope is refused. `registered_only`: so is any named scope. */
   scope_policy: 'any' | 'all_or_nothing' | 'registered_only';
+  /** Types that are changed by JSON Patch only. */
+  patched: readonly string[];
+  /** The only scopes that are granted, whatever discovery lists. */
+  granted_scopes?: readonly string[];
+  /** Bulk exports. Absent: none. */
+  bulk?: BulkSwitches;
 };
 
 export type Interaction = 'read' | 'search-type' | 'create' | 'update';
 
 export const default_behavior: Readonly<FaultSwitches> = {
+  vendor: undefined,
   latency_ms: 0,
   paging: 'links',
   link_origin: undefined,
@@ -117,6 +135,7 @@ export const default_behavior: Readonly<FaultSwitches> = {
   etag: 'weak',
   versioning: 'versioned-update',
   create_response: 'resource',
+  missing_ids: 'outcome',
   fails_on_periods: false,
   one_create_at_a_time: false,
   writes_at_once_max: Number.POSITIVE_INFINITY,
@@ -136,10 +155,12 @@ export const default_behavior: Readonly<FaultSwitches> = {
   checks_references: true,
   refused_writes: {},
   slots_kept_by: 'client',
+  books_offers: false,
   json_bytes_max: Number.POSITIVE_INFINITY,
   raw_bytes_max: Number.POSITIVE_INFINITY,
   raw_binaries: true,
   us_core: true,
+  validates: [],
   withheld_params: {},
   basic_credentials: 'decoded',
   auth_methods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
@@ -152,10 +173,12 @@ export const default_behavior: Readonly<FaultSwitches> = {
   discovery: 'plain',
   scopes: ['openid', 'fhirUser', 'offline_access', 'user/*.*', 'system/*.*'],
   scope_policy: 'any',
+  patched: [],
 };
 
-export function refusesScope({ scope_policy, scopes }: FaultSwitches, scope: string): boolean {
+export function refusesScope({ scope_policy, scopes, granted_scopes }: FaultSwitches, scope: string): boolean {
   const requested = scope.split(' ').filter(Boolean);
+  if (granted_scopes && !requested.every((each) => granted_scopes.includes(each))) return true;
   if (scope_policy === 'registered_only') return requested.length > 0;
   return scope_policy === 'all_or_nothing' && !requested.every((each) => scopes.includes(each));
 }

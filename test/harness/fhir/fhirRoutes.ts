@@ -1,11 +1,14 @@
 import { badRequest, getStatus, normalizeOperationOutcome, notFound, preconditionFailed } from '@medplum/core';
 import { FhirRouter, type FhirRequest as RouterRequest } from '@medplum/fhir-router';
-import type { OperationOutcome, Resource, Slot } from '@medplum/fhirtypes';
+import type { OperationOutcome, Parameters, Resource, Slot } from '@medplum/fhirtypes';
+import { applyPatch, type Operation } from 'rfc6902';
 
-import { listInteractions } from './capabilityStatement.ts';
+import { isPatched, listInteractions } from './capabilityStatement.ts';
 import { type FaultSwitches, fault_responses, type HttpResponse, type Interaction } from './faults.ts';
+import { bookOffer, findOffers, type Turns } from './offers.ts';
 import type { CheckedRepository } from './repository.ts';
 import type { Searches } from './searches.ts';
+import { vendors } from './vendors/vendors.ts';
 
 export type FhirRequest = {
   method: string;
@@ -24,6 +27,10 @@ export type Store = {
   creating: number;
   /** Writes in progress, and the most that there were. */
   writing: { now: number; most: number };
+  /** Bookings of offers take turns. */
+  offers: Turns;
+  /** Requests of the current minute, for vendors that count them. */
+  minute: { starts_ms: number; requests: number };
 };
 
 const router = new FhirRouter();
@@ -32,7 +39,13 @@ const router = new FhirRouter();
 export async function handleFhirRequest(store: Store, request: FhirRequest): Promise<HttpResponse> {
   const url = new URL(request.path, `${store.base}/`);
   const [type = '', id] = request.path.split('?')[0]?.split('/') ?? [];
+  const vendor = store.faults.vendor && vendors[store.faults.vendor];
   if (type === '' && url.searchParams.has('_getpages')) return pageResponse(store, url.searchParams);
+  const page = vendor && url.searchParams.get(vendor.page_param);
+  if (page?.startsWith('_getpages')) {
+    const missing = type === '' ? undefined : missingConstant(store.faults, url.searchParams);
+    return missing ? refused(badRequest(missing)) : pageResponse(store, new URLSearchParams(page));
+  }
   const interaction = findInteraction(request.method, id);
   if (id === '_search' && store.faults.search_by_form === 'unknown') return outcome(405, 'not-supported');
   if (id === '_search' && store.faults.search_by_form === 'unheard') {
@@ -40,7 +53,15 @@ export async function handleFhirRequest(store: Store, request: FhirRequest): Pro
   }
   if (interaction === 'search-type' && lacksCriteria(store.faults, type, readSearch(store, request, url)))
     return outcome(400, 'required');
+  const refusal = interaction === 'search-type' && vendorRefusal(store, type, readSearch(store, request, url));
+  if (refusal) return refused(badRequest(refusal));
+  if (request.method === 'POST' && id === '$validate' && store.faults.validates.includes(type))
+    return validateResponse(store, request);
+  if (request.method === 'POST' && type === 'Appointment' && store.faults.books_offers && id?.startsWith('$'))
+    return bookingResponse(store, id, request.body);
   if (!interaction || !listInteractions(type, store.faults).includes(interaction)) return outcome(405, 'not-supported');
+  if (interaction === 'update' && isPatched(type, store.faults) !== (request.method === 'PATCH'))
+    return outcome(405, 'not-supported');
   try {
     if (interaction === 'search-type')
       return json(200, await store.searches.first(type, readSearch(store, request, url)));
@@ -63,6 +84,52 @@ export function outcome(status: number, code: string): HttpResponse {
   return json(status, { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code }] });
 }
 
+function vendorRefusal({ faults }: Store, type: string, query: URLSearchParams): string | undefined {
+  if (!faults.vendor) return undefined;
+  return missingConstant(faults, query) ?? vendors[faults.vendor].refusal(type, query);
+}
+
+function missingConstant({ vendor }: FaultSwitches, query: URLSearchParams): string | undefined {
+  const { constant_params = {} } = vendor ? vendors[vendor] : {};
+  const missing = Object.entries(constant_params).find(([name, value]) => query.get(name) !== value);
+  return missing && `Could not determine what practice the request was for. Add the ${missing[0]} search parameter.`;
+}
+
+/** Whether a vendor's limit per clock minute is used up. The request counts, too. */
+export function exceedsBudget({ faults, minute }: Pick<Store, 'faults' | 'minute'>): boolean {
+  const { requests_per_minute = Number.POSITIVE_INFINITY } = faults.vendor ? vendors[faults.vendor] : {};
+  const starts_ms = Math.floor(Date.now() / 60_000) * 60_000;
+  if (minute.starts_ms !== starts_ms) Object.assign(minute, { starts_ms, requests: 0 });
+  return ++minute.requests > requests_per_minute;
+}
+
+/** Validates as a write does, and stores nothing. */
+async function validateResponse({ repo }: Store, { body }: FhirRequest): Promise<HttpResponse> {
+  const { parameter = [] } = JSON.parse(body.toString()) as Parameters;
+  const resource = parameter.find(({ name }) => name === 'resource')?.resource;
+  if (!resource) return outcome(400, 'required');
+  try {
+    await repo.check(resource);
+    const issue = [{ severity: 'information', code: 'informational' }];
+    return json(200, { resourceType: 'OperationOutcome', issue });
+  } catch (error) {
+    return json(200, normalizeOperationOutcome(error));
+  }
+}
+
+/** `$find` and `$book`. A refusal is a 200 with a cancelled appointment and the reason, as in Argonaut Scheduling. */
+async function bookingResponse(store: Store, name: string, body: Buffer): Promise<HttpResponse> {
+  const { parameter = [] } = JSON.parse(body.toString()) as Parameters;
+  if (name === '$find') return json(200, await findOffers(store.repo, parameter));
+  if (name !== '$book') return outcome(405, 'not-supported');
+  return alongside(store, () =>
+    store.offers.run(async () => {
+      const booked = await bookOffer(store.repo, parameter);
+      return booked ? json(200, booked) : outcome(404, 'not-found');
+    }),
+  );
+}
+
 async function pageResponse({ searches }: Store, query: URLSearchParams): Promise<HttpResponse> {
   const page = await searches.further(query);
   return page ? json(200, page) : outcome(410, 'deleted');
@@ -71,7 +138,7 @@ async function pageResponse({ searches }: Store, query: URLSearchParams): Promis
 function findInteraction(method: string, id: string | undefined): Interaction | undefined {
   if (method === 'POST') return id === '_search' ? 'search-type' : id === undefined ? 'create' : undefined;
   if (method === 'GET') return id === undefined ? 'search-type' : 'read';
-  return method === 'PUT' && id !== undefined ? 'update' : undefined;
+  return (method === 'PUT' || method === 'PATCH') && id !== undefined ? 'update' : undefined;
 }
 
 function lacksCriteria({ narrow }: FaultSwitches, type: string, params: URLSearchParams): boolean {
@@ -89,7 +156,7 @@ async function readResponse(store: Store, request: FhirRequest, type: string, id
     url: `${type}/${id}`,
     body: undefined,
   });
-  if (!resource) return refused(outcome_resource);
+  if (!resource) return store.faults.missing_ids === 'own_format' ? missingId(id) : refused(outcome_resource);
   const accepted_type = request.headers.accept ?? '';
   if (resource.resourceType === 'Binary' && resource.data && !/json|\*\/\*/.test(accepted_type)) {
     return {
@@ -99,6 +166,17 @@ async function readResponse(store: Store, request: FhirRequest, type: string, id
     };
   }
   return json(status, resource, versionHeaders(store, resource));
+}
+
+/** As OpenEMR rejects an id that is no UUID, or that no record has. */
+function missingId(id: string): HttpResponse {
+  const well_formed = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
+  const body = { validationErrors: { uuid: { 'Uuid::INVALID': 'not a UUID' } }, internalErrors: [], data: [] };
+  return {
+    status: well_formed ? 404 : 400,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(well_formed ? [] : body),
+  };
 }
 
 /** Counts the writes in progress, and rejects what is too much. A limited server takes its time, so that they overlap. */
@@ -132,7 +210,12 @@ async function write(
     await new Promise((done) => setTimeout(done, 50));
   }
   try {
-    const body = is_json || store.faults.raw_binaries ? resourceIn(request, type) : undefined;
+    const body =
+      request.method === 'PATCH'
+        ? await patched(store, request)
+        : is_json || store.faults.raw_binaries
+          ? resourceIn(request, type)
+          : undefined;
     if (!body) return refused(badRequest('The body is not a resource.'));
     if (interaction === 'update') return await update(store, request, body);
     return (await bookSlots(store, body)) ?? (await create(store, request, body));
@@ -143,10 +226,10 @@ async function write(
 
 /** The response that refuses an appointment; otherwise its slots are busy afterwards, if the server keeps them. */
 async function bookSlots({ repo, faults }: Store, body: Resource): Promise<HttpResponse | undefined> {
-  if (body.resourceType !== 'Appointment' || faults.slots_kept_by === 'client') return undefined;
+  const bound = faults.slots_kept_by === 'bound' || (faults.vendor && vendors[faults.vendor].books_by_slot);
+  if (body.resourceType !== 'Appointment' || (faults.slots_kept_by === 'client' && !bound)) return undefined;
   const { slot = [], participant } = body;
-  if (faults.slots_kept_by === 'bound' && (slot.length !== 1 || participant.length !== 1))
-    return outcome(422, 'invalid');
+  if (bound && (slot.length !== 1 || participant.length !== 1)) return outcome(422, 'invalid');
   const slots = await Promise.all(slot.map((each) => repo.readReference<Slot>(each)));
   if (slots.some(({ status }) => status !== 'free')) return outcome(409, 'conflict');
   for (const each of slots) await repo.updateResource<Slot>({ ...each, status: 'busy' });
@@ -233,6 +316,15 @@ async function update(store: Store, request: FhirRequest, resource: Resource): P
     : refused(response.outcome_resource);
 }
 
+/** The stored record with the operations applied; undefined if one of them cannot be. */
+async function patched(store: Store, { path, headers, body }: FhirRequest): Promise<Resource | undefined> {
+  if (headers['content-type'] !== 'application/json-patch+json') return undefined;
+  const { resource } = await route(store, { method: 'GET', url: path, body: undefined });
+  const changed = structuredClone(resource);
+  const operations: Operation[] = JSON.parse(body.toString());
+  return changed && applyPatch(changed, operations).every((error) => error === null) ? changed : undefined;
+}
+
 /** A Binary may be sent raw. Anything else is a resource of the type in the URL. */
 function resourceIn(request: FhirRequest, type: string): Resource | undefined {
   const media_type = request.headers['content-type'] ?? '';
@@ -268,5 +360,7 @@ function versionHeaders({ faults }: Store, { meta }: Resource): Record<string, s
 }
 
 function refused(outcome_resource: OperationOutcome): HttpResponse {
-  return json(outcome_resource === notFound ? 404 : getStatus(outcome_resource), outcome_resource);
+  const too_costly = outcome_resource.issue?.some(({ code }) => code === 'too-costly');
+  const status = outcome_resource === notFound ? 404 : too_costly ? 422 : getStatus(outcome_resource);
+  return json(status, outcome_resource);
 }

@@ -55,6 +55,7 @@ export const personalities: readonly Personality[] = [
       etag: 'none',
       create_response: 'own_format',
       fails_on_periods: true,
+      missing_ids: 'own_format',
       checks_references: false,
       basic_credentials: 'verbatim',
       useless_params: ['_count'],
@@ -95,8 +96,19 @@ export const personalities: readonly Personality[] = [
   {
     name: 'slot-bound-booking',
     title: 'Slot-bound booking',
-    about: 'Books exactly one free slot, with the patient as the only participant, and allows one create at a time.',
-    switches: { one_create_at_a_time: true, slots_kept_by: 'bound' },
+    about:
+      'Books exactly one free slot, with the patient as the only participant, allows one create at a time, and takes changes by JSON Patch only.',
+    switches: {
+      one_create_at_a_time: true,
+      slots_kept_by: 'bound',
+      patched: ['Account', 'Appointment', 'Coverage', 'Patient', 'RelatedPerson', 'ServiceRequest', 'Slot', 'Task'],
+    },
+  },
+  {
+    name: 'offered-booking',
+    title: 'Booking by offers',
+    about: 'Proposes appointments and books one of them (`$find`, `$book`), and takes no other ones.',
+    switches: { books_offers: true },
   },
   {
     name: 'no-search-by-post',

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { badRequest, evalFhirPath, OperationOutcomeError, parseSearchRequest } from '@medplum/core';
-import type { Bundle, BundleEntry, Resource } from '@medplum/fhirtypes';
-import { listParameters } from './capabilityStatement.ts';
+import type { Bundle, BundleEntry, Resource, Schedule } from '@medplum/fhirtypes';
+import { listParameters, vendorParams } from './capabilityStatement.ts';
 import type { FaultSwitches } from './faults.ts';
 import { type CheckedRepository, listReferences } from './repository.ts';
+import { vendors } from './vendors/vendors.ts';
 
-type SearchResult = { entries: BundleEntry[]; total: number; includes: string[] };
+type SearchResult = { type: string; entries: BundleEntry[]; total: number; includes: string[] };
 
 export type Searches = {
   first(type: string, query: URLSearchParams): Promise<Bundle>;
@@ -26,12 +27,16 @@ export function createSearches(repo: CheckedRepository, base: string, faults: Fa
     const entries = unpaged ? result.entries : result.entries.slice(offset, offset + size);
     const next = `?_getpages=${id}&_getpagesoffset=${offset + size}&_count=${size}`;
     const more = !unpaged && faults.paging !== 'cut' && offset + size < result.entries.length;
+    const page_param = faults.vendor && vendors[faults.vendor].page_param;
+    const vendor_link = page_param && `${base}/${result.type}?${page_param}=${encodeURIComponent(next.slice(1))}`;
     const origin = faults.link_origin === undefined ? base : base.replace(new URL(base).origin, faults.link_origin);
     return {
       resourceType: 'Bundle',
       type: faults.bundle_type,
       ...(faults.total && { total: result.total }),
-      link: more ? [{ relation: 'next', url: faults.paging === 'relative_links' ? next : origin + next }] : [],
+      link: more
+        ? [{ relation: 'next', url: vendor_link ?? (faults.paging === 'relative_links' ? next : origin + next) }]
+        : [],
       entry: [...entries, ...(await includedBy(repo, entries, result.includes))],
     };
   }
@@ -43,16 +48,20 @@ export function createSearches(repo: CheckedRepository, base: string, faults: Fa
         type,
         query,
         parameters.map(({ code }) => code),
-        faults,
+        { ...faults, own_params: vendorParams(type, faults) ?? [] },
       );
       if (params === undefined || faults.hidden.includes(type))
-        return page('none', { entries: [], total: 0, includes: [] }, 0, 1);
+        return page('none', { type, entries: [], total: 0, includes: [] }, 0, 1);
       const { count, ...request } = parseSearchRequest(`${type}?${params}`);
       const emptied = faults.day_matches_nothing && asksForDay(query, parameters);
       // The repository copies every match before it applies `count`, so all matches are read once.
       const { entry = [] } = emptied ? {} : await repo.search(request);
-      const entries = entry.map(({ resource }) => toEntry(base, resource, 'match'));
-      const result = { entries, total: entries.length, includes: query.getAll('_include') };
+      const schedules = await schedulesFor(repo, query.get('schedule.actor'));
+      const matches = entry.filter(({ resource }) => matchesOwn(resource, query, schedules));
+      const { matches_max = {} } = faults.vendor ? vendors[faults.vendor] : {};
+      if (matches.length > (matches_max[type] ?? Number.POSITIVE_INFINITY)) throw tooMany();
+      const entries = matches.map(({ resource }) => toEntry(base, resource, 'match'));
+      const result = { type, entries, total: entries.length, includes: query.getAll('_include') };
       if (query.get('_summary') === 'count') return { resourceType: 'Bundle', type: 'searchset', total: result.total };
       const id = randomUUID();
       const size = Math.min(count ?? page_size_default, faults.page_rows_max) || 1;
@@ -91,21 +100,48 @@ function knownOnly(
   type: string,
   query: URLSearchParams,
   codes: string[],
-  { unknown_parameter, useless_params, ignored_params }: FaultSwitches,
+  { unknown_parameter, useless_params, ignored_params, own_params, vendor }: FaultSwitches & { own_params: string[] },
 ) {
+  const { count_param = '_count', constant_params = {} } = vendor ? vendors[vendor] : {};
   const params = new URLSearchParams();
   for (const [name, value] of query) {
     if (useless_params.includes(name.split(':')[0] ?? '')) return undefined;
     if (ignored_params.includes(name.split(':')[0] ?? '')) continue;
     if (['_include', '_total', '_format', '_summary', '_elements'].includes(name)) continue;
     const plain = name.split(':')[0] ?? '';
-    if (['_count', '_sort', '_offset'].includes(plain) || codes.includes(plain)) params.append(name, value);
+    if (name === count_param) params.append('_count', value);
+    else if (name in constant_params) continue;
+    else if (vendor && (name === '_count' || name === '_sort' || (own_params.includes(name) && !codes.includes(name))))
+      continue;
+    else if (['_count', '_sort', '_offset'].includes(plain) || codes.includes(plain)) params.append(name, value);
     else if (unknown_parameter === 'empty') return undefined;
     else if (unknown_parameter === 'refuse') {
       throw new OperationOutcomeError(badRequest(`Unknown search parameter of ${type}`));
     }
   }
   return params;
+}
+
+/** The schedules of an actor, for searches of slots across them (Oracle). Undefined: all. */
+async function schedulesFor(repo: CheckedRepository, actor: string | null): Promise<string[] | undefined> {
+  if (actor === null) return undefined;
+  const schedules = await repo.searchResources<Schedule>({ resourceType: 'Schedule' });
+  return schedules.filter((each) => each.actor.some(({ reference }) => reference === actor)).map(({ id }) => id ?? '');
+}
+
+/** Oracle's parameter for the physical type of a location, which its locations always have. */
+function matchesOwn(resource: Resource | undefined, query: URLSearchParams, schedules: string[] | undefined): boolean {
+  if (resource?.resourceType === 'Slot' && schedules) {
+    return schedules.includes(resource.schedule.reference?.split('/')[1] ?? '');
+  }
+  const physical_type = query.get('-physicalType');
+  if (physical_type === null || resource?.resourceType !== 'Location') return true;
+  return (resource.physicalType?.coding?.[0]?.code ?? 'si') === physical_type;
+}
+
+function tooMany(): OperationOutcomeError {
+  const issue = [{ severity: 'error' as const, code: 'too-costly' as const }];
+  return new OperationOutcomeError({ resourceType: 'OperationOutcome', id: 'too-costly', issue });
 }
 
 function asksForDay(query: URLSearchParams, parameters: { code: string; type: string }[]): boolean {

@@ -6,6 +6,7 @@ import type { ResourceType } from '@medplum/fhirtypes';
 import type * as fhir from 'fhir/r4.js';
 import { createAuthorize, type Person, type RegisteredClient } from './authorize.ts';
 import { type AuthServer, createAuthServer } from './authRoutes.ts';
+import { type BulkServer, createBulkServer } from './bulkExports.ts';
 import { capabilityStatement } from './capabilityStatement.ts';
 import {
   default_behavior,
@@ -15,8 +16,9 @@ import {
   type Incident,
   nextIncident,
 } from './faults.ts';
-import { handleFhirRequest, json, outcome, type Store } from './fhirRoutes.ts';
+import { exceedsBudget, handleFhirRequest, json, outcome, type Store } from './fhirRoutes.ts';
 import { loadDefinitions } from './loadDefinitions.ts';
+import { createTurns } from './offers.ts';
 import { seedPractice } from './practice/practice.ts';
 import type { PracticeSize } from './practice/sizes.ts';
 import { CheckedRepository } from './repository.ts';
@@ -54,6 +56,7 @@ export type FhirServer = {
   /** The writes among them, to detect lost or duplicate writes. */
   writes(type?: string): Entry[];
   resources<T extends fhir.FhirResource>(type: T['resourceType']): Promise<T[]>;
+  bulk: Pick<BulkServer, 'exports' | 'running_most' | 'forget'>;
   /** Stores a resource without any checks. */
   storeUnchecked(resource: fhir.FhirResource): Promise<void>;
   remove(type: string, id: string): Promise<void>;
@@ -115,7 +118,11 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   const authorize = createAuthorize({ clients, people, base, faults, page, issued });
   const auth = await createAuthServer({ faults, issuer, clients, tokens, authorize, published });
   const writing = { now: 0, most: 0 };
-  const store: Store = { repo, searches: createSearches(repo, base, faults), faults, base, creating: 0, writing };
+  const minute = { starts_ms: 0, requests: 0 };
+  const searches = createSearches(repo, base, faults);
+  const list = (type: string) => repo.searchResources({ resourceType: type as ResourceType });
+  const bulk = createBulkServer(faults, base, async (type) => (faults.hidden.includes(type) ? [] : list(type)));
+  const store: Store = { repo, searches, faults, base, creating: 0, writing, minute, offers: createTurns() };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = Buffer.concat(await request.toArray());
@@ -131,6 +138,7 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
   }
 
   async function respondTo({ method, headers }: Entry, url: URL, body: Buffer): Promise<HttpResponse> {
+    if (exceedsBudget(store)) return fault_responses.too_many;
     const below = url.pathname.slice(mount.length + 1);
     if (!url.pathname.startsWith(mount)) {
       return (await auth.handle({ method, url, headers, body: body.toString() })) ?? outcome(404, 'not-found');
@@ -138,7 +146,10 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     if (method === 'GET' && (below === 'metadata' || below === '.well-known/smart-configuration')) {
       return below === 'metadata' ? json(200, capabilityStatement(faults, readOauth(auth))) : configuration(auth);
     }
-    if (!tokens.accepts(readBearer({ headers }))) return fault_responses.unauthorized;
+    const authorized = tokens.accepts(readBearer({ headers }));
+    const exported = await bulk.handle({ method, url, headers }, authorized);
+    if (exported) return exported;
+    if (!authorized) return fault_responses.unauthorized;
     if (faults.forbidden.some((type) => below.split('/')[0] === type)) return outcome(403, 'forbidden');
     return handleFhirRequest(store, { method, path: below + url.search, headers, body });
   }
@@ -150,7 +161,9 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     fail: (incident) => void incidents.push({ ...incident }),
     reset: () => {
       incidents.length = 0;
+      minute.requests = 0;
       Object.assign(faults, structuredClone(default_behavior));
+      delete faults.bulk;
       for (const name of Object.keys(published)) delete published[name];
       delete page.iss;
     },
@@ -158,10 +171,13 @@ export async function startFhirServer(options: FhirServerOptions = {}): Promise<
     writing,
     writes: (type) => ledger.filter(({ performed, path }) => performed && path.startsWith(`${mount}/${type ?? ''}`)),
     // The type was requested by the caller.
-    resources: async <T extends fhir.FhirResource>(type: T['resourceType']) =>
-      (await repo.searchResources({ resourceType: type as ResourceType })) as unknown as T[],
+    bulk,
+    resources: async <T extends fhir.FhirResource>(type: T['resourceType']) => (await list(type)) as unknown as T[],
     storeUnchecked: async (resource) => void (await repo.storeUnchecked(resource)),
-    remove: (type, id) => repo.deleteResource(type, id),
+    remove: async (type, id) => {
+      await repo.deleteResource(type, id);
+      bulk.noteDeleted(type, id);
+    },
     clients: { confidential, public: { client_id: public_client_id } },
     people,
     published,
@@ -212,8 +228,9 @@ function toEntry(request: IncomingMessage, url: URL, body: Buffer): Entry {
 }
 
 /** A create that found a record by its condition (200) stored nothing. */
-function isStored({ method, path }: Entry, { status }: HttpResponse): boolean {
-  if (method === 'PUT') return status < 300;
+function isStored({ method, path }: Entry, { status, body }: HttpResponse): boolean {
+  if (method === 'PUT' || method === 'PATCH') return status < 300;
+  if (path.endsWith('/$book')) return status === 200 && body.includes('"status":"booked"');
   return method === 'POST' && !path.endsWith('/_search') && status === 201;
 }
 

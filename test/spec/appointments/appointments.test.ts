@@ -222,7 +222,10 @@ test(row('APT-16'), () => {
 
 test(row('APT-17'), () => {
   for (const { object_metadata } of [full, ...seeded]) {
-    expect(object_metadata).toStrictEqual({ created_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/) });
+    expect(object_metadata).toStrictEqual({
+      source: expect.any(String),
+      created_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/),
+    });
     expect(Date.parse(object_metadata.created_at)).toBeLessThanOrEqual(Date.now());
   }
 });

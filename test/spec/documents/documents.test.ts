@@ -279,7 +279,7 @@ test('rejects a PDF with JavaScript unless the setting allows it', async () => {
   if (!account) throw new Error('The account of the sandbox is missing.');
   const ctx = { ...fixture.ctx, config: { ...fixture.ctx.config, pdf_javascript: true } };
   const body = { folder_name: 'Letters', patient_mrn: mrn, document: 'file' };
-  const checked = await uploadDocument.check({ ctx, account, body, file: scripted });
+  const checked = await uploadDocument.check({ ctx, account, body, files: [scripted] });
   expect(checked.lookups.document_type).toBe('application/pdf');
 });
 

@@ -117,7 +117,8 @@ test(row('DEC-070'), async () => {
   for (const { method, path, takes_body } of registration()) {
     const url = path.replace(/\{\w+\}/, created.body.webhook_id);
     if (method === 'DELETE' || path.includes('{job_id}')) continue;
-    const sent = method === 'POST' && path === '/v1/webhook' ? { body } : takes_body ? { body: {} } : {};
+    const change = method === 'PATCH' ? { paused: false } : {};
+    const sent = method === 'POST' && path === '/v1/webhook' ? { body } : takes_body ? { body: change } : {};
     expect((await fixture.api.call(method, url, { ...sent, headers })).status, `${method} ${path}`).toBe(200);
   }
   const gone = await fixture.api.call('DELETE', `/v1/webhook/${created.body.webhook_id}`, { headers });

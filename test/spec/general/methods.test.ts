@@ -99,6 +99,11 @@ test(row('VAL-05'), async () => {
     if (endpoint.method === 'GET' && answersHead(endpoint)) methods.add('HEAD');
     paths.set(fillPath(endpoint), methods);
   }
+  // Neither is an ID.
+  for (const path of ['/v1/patients/fetch', '/v1/patients/search']) {
+    const { status, headers } = await send('GET', path, credentials);
+    expect([status, headers.allow], path).toStrictEqual([405, 'POST, OPTIONS']);
+  }
   for (const [path, methods] of paths) {
     const put = await send('PUT', path, credentials);
     const allowed = String(put.headers.allow).split(', ');

@@ -51,6 +51,9 @@ const resources: Record<string, string[]> = {
     claim_type void_flag emr_patient_id patient_name emr_provider_id provider_name total_charge total_payment
     net_payment balance net_adjustment patient_responsibility icd_codes billing_notes synced_at created_at updated_at
     insurances balances void_claim submission_history billing_activity_log line_items payments`),
+  eligibility_checks: words(`id emr_id emr_patient_id patient_name patient_dob emr_encounter_id provider_name payer_name
+    subscriber_name subscriber_member_id patient_relationship plan_name coverage_status status_message service_date
+    response_at plan_begin_date plan_end_date benefits_summary benefit_count`),
   insurance_providers: words('id ehr_id name payer_id active status address city state created_at'),
   referring_providers: words(`id ehr_id name first_name last_name middle_initial speciality phone fax email npi
     ${address} status`),

@@ -113,6 +113,7 @@ test(row('GEN-23'), async () => {
     '/v1/orders': `?patient_mrn=${mrn}`,
     '/v1/availability': '?start_date=2026-01-05&end_date=2026-01-09',
     '/v1/claims': '?page_size=1000',
+    '/v1/referrals': '?start_date=2020-01-01&end_date=2099-12-31',
     '/v1/patients': '?page_size=1000',
   };
   const stored = await findAppointmentId(fixture, fixture.api);

@@ -6,6 +6,7 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { findAppointmentId } from '../support/appointments.ts';
+import { examplePatientId } from '../support/completedJobs.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';
 import { pauseSyncs } from '../support/pauseSyncs.ts';
 import { readOperations } from '../support/publishedOperations.ts';
@@ -59,6 +60,9 @@ const required = (): [name: string, send: (fields: Fields) => Promise<ApiRespons
 test(row('DEC-035'), async () => {
   const { id } = (await fixture.api.call('GET', '/v1/locations')).body.locations[0];
   const stored = await findAppointmentId(fixture, fixture.api);
+  const booked = (await fixture.api.call('GET', `/v1/appointments/${stored}`)).body.appointment;
+  const [check] = (await fixture.api.call('GET', '/v1/eligibility-checks?page_size=1')).body.eligibility_checks;
+  const { webhook_id } = (await post('/v1/webhook')({ webhook_url: 'http://127.0.0.1:9/read' })).body;
   const accepted = await post('/v1/telephone-encounters')(call());
   const reads = (await readOperations(fixture.api, '/v1/')).filter(({ method }) => method === 'GET');
   const needed: Record<string, string> = {
@@ -66,6 +70,14 @@ test(row('DEC-035'), async () => {
     '/v1/availability': '/v1/availability?start_date=2026-01-01&end_date=2026-01-02',
     '/v1/jobs/{job_id}': `/v1/jobs/${accepted.body.job_id}`,
     '/v1/appointments/{id}': `/v1/appointments/${stored}`,
+    '/v1/appointments': '/v1/appointments?start_date=2026-01-01&end_date=2026-01-02',
+    '/v1/referrals': '/v1/referrals?start_date=2026-01-01&end_date=2026-01-02',
+    '/v1/appointments/ehr/{ehr_id}': `/v1/appointments/ehr/${booked.ehr_appointment_id}`,
+    '/v1/patients/{id}': `/v1/patients/${await examplePatientId(fixture)}`,
+    '/v1/patients/{patient_mrn}/insurances': `/v1/patients/${fixture.sandbox.example.patient_mrn}/insurances`,
+    '/v1/eligibility-checks/{id}/benefits': `/v1/eligibility-checks/${check.id}/benefits`,
+    '/v1/documents/{id}': `/v1/documents/${(await sendDocument(fixture)).body.document_id}`,
+    '/v1/webhook/{id}/deliveries': `/v1/webhook/${webhook_id}/deliveries`,
   };
   for (const { path } of reads) {
     expect((await fixture.api.call('GET', needed[path] ?? path)).status, path).toBe(200);

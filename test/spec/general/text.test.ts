@@ -109,7 +109,7 @@ test(row('TXT-03'), async () => {
   for (const blank of ['', ' ']) {
     for (const name of ['last_name', 'mrn']) {
       const all = await fixture.api.call('GET', `/v1/patients?${name}=${encodeURIComponent(blank)}`);
-      expectApiError(all, 400, `${name} must be at least 1 characters`, name);
+      expectApiError(all, 400, `${name} must not be empty`, name);
     }
   }
   // Nothing of a lone accent is left to search for.

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
 import { bindings } from '../../../src/product/accounts/accounts.ts';
-import { addSecret } from '../../../src/product/clients/clients.ts';
+import { addSecret } from '../../../src/product/clients/secrets.ts';
 import { createClientCommand } from '../../../src/surfaces/cli/credentials.ts';
 import { apiAs, expectApiError, newClient, withDatabase } from '../../api/support.ts';
 import type { Api } from '../../harness/api.ts';

@@ -9,7 +9,9 @@ import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { countRows } from '../../journeys/support.ts';
-import { completeCall, examplePatientId, free_day } from '../support/completedJobs.ts';
+import { findAppointmentId } from '../support/appointments.ts';
+import { completeBooking, completeCall, examplePatientId, free_day } from '../support/completedJobs.ts';
+import { queuedCall } from '../support/queuedCall.ts';
 import { registerUrl } from '../webhooks/receivers.ts';
 
 let fixture: TestSandbox;
@@ -31,6 +33,7 @@ async function requests(): Promise<Record<string, (key: string) => Promise<ApiRe
   const { example, larkspur, org_id } = sandbox;
   const { event } = await completeCall(fixture);
   const rejected = await rejectedCall(fixture);
+  const { event: booked } = await completeBooking(fixture);
   const { id: webhook_id } = await registerUrl(api, 'http://127.0.0.1:9/keyed');
   const client_only = { access_token: null };
   const user = { user_id: 'keyed', org_id };
@@ -62,7 +65,30 @@ async function requests(): Promise<Record<string, (key: string) => Promise<ApiRe
       ...{ emr_appointment_id: event.data.emr_encounter_id, text: 'Called back.' },
     }),
     'appointments.create': send('POST', '/v1/appointments', booking),
+    'appointments.update': send('PATCH', `/v1/appointments/${await findAppointmentId(fixture, fixture.api)}`, {
+      note: 'Changed',
+    }),
     'documents.create': sendDocument,
+    'claims.create': send('POST', '/v1/claims', { appointment_id: booked.data.appointment_id }),
+    'payments.create': send('POST', '/v1/payments', {
+      ...{ patient_mrn: mrn, payment_method: 'Cash', reference_number: 'K1', location: location_id, amount: 5 },
+    }),
+    'notes.create': send('POST', '/v1/notes', { appointment_id: booked.data.appointment_id, note: 'Well.' }),
+    'patient-notes.create': send('POST', '/v1/patient-notes', {
+      ...{ patient_mrn: mrn, location_id, subject: 'Contact', note: 'Prefers mornings.' },
+    }),
+    'referring-providers.create': send('POST', '/v1/referring-providers', {
+      ...{ first_name: 'Umber', last_name: 'Keyed', npi: '1234567893' },
+    }),
+    'referrals.create': send('POST', '/v1/referrals', {
+      ...{ patient_mrn: mrn, direction: 'incoming', priority: 'routine', reason: 'Keyed' },
+      ...{ referring_from_provider_ehr_id: '0', referring_to_provider_ehr_id: '501' },
+    }),
+    'tasks.create': send('POST', '/v1/tasks', {
+      ...{ patient_mrn: mrn, subject: 'Call', description: 'Call back.' },
+      ...{ assignee_user_id: assigned_to_id, phone_call_type_id: '1' },
+    }),
+    'tasks.notes.create': send('POST', '/v1/tasks/notes', { emr_task_id: '700001', note: 'Done.' }),
     'patients.create': send('POST', '/v1/patients', {
       ...{ first_name: 'Nova', last_name: 'Newcomer', dob: '2004-02-29', sex: 'female' },
     }),
@@ -74,13 +100,19 @@ async function requests(): Promise<Record<string, (key: string) => Promise<ApiRe
       group_id: 'G1',
     }),
     'patients.fetch': send('POST', '/v1/patients/fetch', { search_by: 'mrn', mrn }),
+    'appointments.fetch': send('POST', '/v1/appointments/fetch', { search_by: 'mrn', mrn }),
+    'availability.fetch': send('POST', '/v1/availability/fetch', {
+      ...{ start_date: free_day, end_date: free_day, provider_ids: [provider_id] },
+    }),
     'providers.update-by-ehr-id': send('PATCH', `/v1/providers/ehr/${provider.ehr_id}`, { status: 'active' }),
     'providers.update': send('PATCH', `/v1/providers/${provider.id}`, { status: 'active' }),
     'locations.update': send('PATCH', `/v1/locations/${location.id}`, { status: 'active' }),
     'sync.create': send('POST', '/v1/sync', {}),
     'jobs.run-again': send('POST', `/v1/jobs/${rejected.job_id}/run-again`, {}, client_only),
+    'jobs.cancel': send('POST', `/v1/jobs/${await queuedCall(fixture)}/cancel`, {}, client_only),
     'webhook-events.resend': send('POST', `/v1/webhook-events/${event.id}/resend`, {}),
     'webhook.create': send('POST', '/v1/webhook', { webhook_url: 'http://127.0.0.1:9/other' }, client_only),
+    'webhook.update': send('PATCH', `/v1/webhook/${webhook_id}`, { sync_events: true }, client_only),
     'webhook.rotate-oldest-secret': send('POST', '/v1/webhook/rotate-secret', {}, client_only),
     'webhook.rotate-secret': send('POST', `/v1/webhook/${webhook_id}/rotate-secret`, {}, client_only),
   };
@@ -105,10 +137,11 @@ test(row('DEC-320'), async () => {
   for (const [id, send] of Object.entries(sent)) {
     const key = randomUUID();
     const first = await send(key);
-    expect([first.status, replayed(first)], `${id}: ${JSON.stringify(first.body)}`).toStrictEqual([200, null]);
+    const accepted = declared.find((each) => each.id === id)?.accepted_status ?? 200;
+    expect([first.status, replayed(first)], `${id}: ${JSON.stringify(first.body)}`).toStrictEqual([accepted, null]);
     const before = await countRows(fixture.owner);
     const again = await send(key);
-    expect([again.status, replayed(again)], id).toStrictEqual([200, 'true']);
+    expect([again.status, replayed(again)], id).toStrictEqual([accepted, 'true']);
     expect(again.body, id).toStrictEqual(first.body);
     expect((await countRows(fixture.owner)).jobs, id).toBe(before.jobs);
   }

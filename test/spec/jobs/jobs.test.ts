@@ -55,7 +55,7 @@ test(row('DEC-276'), async () => {
   expect(await readStatus(second.job_id)).toBe('queued');
   await fixture.api.untilEvent(second.job_id);
   const rows = await fixture.owner<{ state: string }[]>`SELECT DISTINCT state FROM jobs`;
-  const known = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review'];
+  const known = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review', 'cancelled'];
   for (const { state } of rows) expect(known).toContain(state);
 });
 

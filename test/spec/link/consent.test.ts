@@ -190,7 +190,12 @@ describe('consent in update mode', () => {
 
 describe('the access that Link names', () => {
   test('is what the server’s capability statement shows', async () => {
-    server.faults.withheld = { Claim: 'all', Coverage: 'all', DocumentReference: 'all', Appointment: ['create'] };
+    server.faults.withheld = {
+      Claim: 'all',
+      Coverage: 'all',
+      DocumentReference: 'all',
+      Appointment: ['create', 'update'],
+    };
     const { access } = await session(await fhirToken());
     expect(access.known).toBe(true);
     expect(access.reads).toEqual(expect.arrayContaining(['patients', 'appointments', 'providers']));

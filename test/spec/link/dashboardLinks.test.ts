@@ -22,7 +22,7 @@ async function linkByDashboard(user_id: string, staff: number) {
   await fixture.signIn(window, await window.frame(), staff);
   await window.page.waitForSelector('.badge.good');
   const text = await window.page.innerText('main');
-  await window.page.context().close();
+  await window.close();
   return { text, loaded: window.sent.map(({ url }) => url) };
 }
 

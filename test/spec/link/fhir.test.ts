@@ -40,6 +40,13 @@ const requests: [string, FaultSwitches['withheld'], (api: Api & { access_token: 
   ['pharmacies', { Organization: ['search-type'] }, (api) => api.call('GET', '/v1/pharmacies')],
   ['insurance providers', { Organization: ['search-type'] }, (api) => api.call('GET', '/v1/insurance-providers')],
   ['claims', { Claim: 'all' }, (api) => api.call('GET', '/v1/claims')],
+  ['eligibility checks', { CoverageEligibilityResponse: 'all' }, (api) => api.call('GET', '/v1/eligibility-checks')],
+  [
+    'eligibility checks',
+    { CoverageEligibilityResponse: 'all' },
+    (api) => api.call('GET', `/v1/eligibility-checks/${unknown_id}/benefits`),
+  ],
+  ['patient insurances', { Coverage: ['search-type'] }, (api) => api.call('GET', `/v1/patients/${mrn}/insurances`)],
   ['orders', { ServiceRequest: 'all' }, (api) => api.call('GET', '/v1/orders?patient_mrn=1')],
   ['appointments', { Appointment: ['search-type'] }, (api) => api.call('GET', `/v1/appointments/${unknown_id}`)],
   ['appointments', { Appointment: ['create'] }, (api) => api.call('POST', '/v1/appointments', { body: visit })],
@@ -50,7 +57,7 @@ const requests: [string, FaultSwitches['withheld'], (api: Api & { access_token: 
     (api) => api.call('POST', '/v1/patients/fetch', { body: { search_by: 'mrn', mrn } }),
   ],
   [
-    'patient insurances',
+    'new patient insurances',
     { Coverage: ['create'] },
     (api) => api.call('POST', `/v1/patients/${mrn}/insurances`, { body: { member_id: 'M1', insurance_name: 'Any' } }),
   ],
@@ -93,6 +100,7 @@ test(row('DEC-084'), async () => {
   expect(names).toStrictEqual([
     ['larkspur', 'Larkspur'],
     ['fhir', 'FHIR R4'],
+    ['openemr', 'OpenEMR'],
   ]);
   const create = (emr_name: string, emr_instance_domain: string) =>
     fixture.api.call('POST', '/link/token/create', {

@@ -23,7 +23,7 @@ test(row('LNK-21'), async () => {
   await window.type(fixture.product.api.code(1));
   await untilClosed(window);
   expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('DEC-096'), async () => {
@@ -39,20 +39,23 @@ test(row('DEC-096'), async () => {
         org_id: 'org',
         connector: 'larkspur',
         emr_app_id: null,
+        search_params: {},
         emr_address: 'https://emr.example.org',
         account_id: null,
         callback_url: null,
         language: null,
         created_in: 'api',
+        finds_practice: false,
+        practice_id: null,
       });
     });
     const refused = await openLinkWindow(fixture.browser, unregistered.origin);
     const nothing = await refused.start(token);
     await expect.poll(() => nothing.url()).toMatch(/^chrome-error:/);
-    await refused.page.context().close();
+    await refused.close();
     const allowed = await openLinkWindow(fixture.browser, registered.origin);
     await (await allowed.start(token)).waitForSelector('.step h1');
-    await allowed.page.context().close();
+    await allowed.close();
   } finally {
     await Promise.all([registered.close(), unregistered.close(), production.close()]);
   }
@@ -65,7 +68,7 @@ test(row('DEC-097'), async () => {
   for (const origin of [fixture.host.origin, fixture.host.origin.replace('127.0.0.1', 'localhost')]) {
     const window = await openLinkWindow(fixture.browser, origin);
     await focused(await window.start(await fixture.steps.linkToken()), 'username');
-    await window.page.context().close();
+    await window.close();
   }
 });
 
@@ -84,7 +87,7 @@ test(row('DEC-098'), async () => {
     const [address, public_token = ''] = window.page.url().split('?token=');
     expect([address, public_token]).toStrictEqual([callback_url, expect.stringMatching(/^pt_[\w-]{43}$/)]);
     expect((await fixture.steps.exchange(public_token, client.api)).status).toBe(200);
-    await window.page.context().close();
+    await window.close();
   }
 });
 
@@ -151,7 +154,7 @@ test(row('DEC-103'), async () => {
     // Plain language: sentences without error codes, status codes or URLs.
     expect(await awaitMessage(frame, message)).not.toMatch(/_|\b[45]\d\d\b|http/);
     await recover();
-    await window.page.context().close();
+    await window.close();
   }
 });
 
@@ -171,7 +174,7 @@ test(row('DEC-104'), async () => {
     await window.type(fixture.product.api.code(staff));
     await untilClosed(window);
     expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
-    await window.page.context().close();
+    await window.close();
   }
 });
 
@@ -191,11 +194,11 @@ test(row('DEC-110'), async () => {
   const [[kind, public_token] = []] = await endings(window);
   expect(kind).toBe('success');
   expect((await fixture.steps.exchange(String(public_token))).body.token).toBe(access_token);
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('DEC-111'), async () => {
-  const window = await fixture.open();
+  const window = await fixture.open({});
   const context = window.page.context();
   // Any access to cookies throws.
   await context.addInitScript(`Object.defineProperty(Document.prototype, 'cookie', {

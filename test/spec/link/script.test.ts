@@ -24,16 +24,17 @@ test(row('LNK-13'), async () => {
   const exchanged = await api.call('GET', `/link/token/exchange?public_token=${public_token}`, { headers: nothing });
   const response = await api.call('GET', '/v1/settings', { headers: { access_token: exchanged.body.token } });
   expect([response.status, response.body.success]).toStrictEqual([200, true]);
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('LNK-14'), async () => {
   const { link_script_url } = fixture.product.sandbox;
-  const { page } = await openBare();
+  const window = await openBare();
+  const { page } = window;
   expect(await page.evaluate('typeof window.CobaltLink')).toBe('undefined');
   await page.addScriptTag({ url: link_script_url });
   expect(await page.evaluate('typeof window.CobaltLink.init')).toBe('function');
-  await page.context().close();
+  await window.close();
 });
 
 test(row('LNK-15'), async () => {
@@ -45,7 +46,7 @@ test(row('LNK-15'), async () => {
   await fixture.signIn(window, await window.frame(), 1);
   await untilClosed(window);
   expect(await window.calls()).toStrictEqual([[expect.stringMatching(/^pt_[\w-]{43}$/)]]);
-  await window.page.context().close();
+  await window.close();
   // By the SDK's wrapper function, which loads the script itself.
   const wrapped = await openWrapped(await fixture.steps.linkToken());
   await fixture.signIn(wrapped, await wrapped.frame(), 2);
@@ -54,7 +55,7 @@ test(row('LNK-15'), async () => {
     outcome: 'linked',
     public_token: expect.stringMatching(/^pt_[\w-]{43}$/),
   });
-  await wrapped.page.context().close();
+  await wrapped.close();
 });
 
 /** Opens an application's page that has not loaded the script. */
@@ -86,7 +87,7 @@ test(row('LNK-16'), async () => {
   expect(await window.page.evaluate(`document.elementFromPoint(20, 20).tagName`)).toBe('DIV');
   await window.page.evaluate(`document.querySelector('#start').focus()`);
   expect(await window.page.evaluate('document.activeElement.id')).not.toBe('start');
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('LNK-19'), async () => {
@@ -103,7 +104,7 @@ test(row('LNK-19'), async () => {
   // The access token is still valid a year later.
   await owner`UPDATE accounts SET linked_at = linked_at - interval '1 year', created_at = created_at - interval '1 year'`;
   expect((await api.call('GET', '/v1/settings', { headers: { access_token } })).status).toBe(200);
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('DEC-089'), async () => {
@@ -131,7 +132,7 @@ test(row('DEC-090'), async () => {
   await fixture.signIn(window, await window.start(await fixture.steps.linkToken()), 4);
   await untilClosed(window);
   expect((await endings(window))[1]).toStrictEqual(['success', expect.stringMatching(/^pt_/)]);
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('DEC-091'), async () => {
@@ -155,7 +156,7 @@ test(row('DEC-091'), async () => {
   await fixture.signIn(window, await window.frame(), 5);
   await untilClosed(window);
   expect(await window.calls()).toStrictEqual([[expect.stringMatching(/^pt_/)]]);
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('DEC-092'), async () => {
@@ -170,7 +171,7 @@ test(row('DEC-092'), async () => {
   expect(await dialogs()).toBe(1);
   await window.page.evaluate('handle.destroy()');
   expect([await dialogs(), await endings(window)]).toStrictEqual([0, [['exit', 'exited']]]);
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('DEC-093'), async () => {
@@ -189,7 +190,7 @@ test(row('DEC-093'), async () => {
   await window.page.evaluate(everything);
   await untilClosed(window);
   expect((await endings(window)).map(([kind]) => kind)).toStrictEqual(['success']);
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('DEC-094'), async () => {
@@ -208,7 +209,7 @@ test(row('DEC-094'), async () => {
   expect(alpha).toBeLessThan(1);
   // The page in the frame is transparent.
   expect(await frame.evaluate('getComputedStyle(document.documentElement).backgroundColor')).toBe('rgba(0, 0, 0, 0)');
-  await window.page.context().close();
+  await window.close();
 });
 
 test(row('DEC-095'), async () => {
@@ -223,5 +224,5 @@ test(row('DEC-095'), async () => {
     ['exit', 'closed'],
     ['exit', 'closed'],
   ]);
-  await window.page.context().close();
+  await window.close();
 });

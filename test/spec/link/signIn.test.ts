@@ -90,8 +90,8 @@ test(row('DEC-100'), async () => {
       emr_name: expect.stringMatching(/^[a-z]+$/),
       display_name: expect.any(String),
       credential_fields: expect.any(Array),
-      // Only for EMRs with several.
-      ...(emr.emr_name === 'fhir' && { sign_in_ways: expect.any(Array) }),
+      // For EMRs whose sign-in has a name.
+      ...(emr.emr_name !== 'larkspur' && { sign_in_ways: expect.any(Array) }),
       capabilities: expect.any(Array),
     });
     expect(emr.credential_fields.length).toBeGreaterThan(0);

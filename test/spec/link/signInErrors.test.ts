@@ -215,6 +215,11 @@ describe('GET /link/emrs', () => {
             { name: 'bearer_token', fields: ['bearer_token'] },
           ],
         },
+        {
+          emr_name: 'openemr',
+          display_name: 'OpenEMR',
+          sign_in_ways: [{ name: 'authorization_code', fields: ['client_id', 'app_secret'] }],
+        },
       ],
     });
     expect(body.emrs[0].capabilities).toContain('createTelephoneEncounter');

@@ -259,7 +259,7 @@ test('completes with empty or null values if guarantors, balances and alerts can
 test.each([
   [{ search_by: 'dob', dob: '1990-02-30' }, 'dob must be a date that exists, in the form YYYY-MM-DD'],
   [{ search_by: 'phone', phone: '5550100' }, 'phone must be a phone number in the form NNN-NNN-NNNN'],
-  [{ search_by: 'mrn', mrn: 'x', include: 'claims' }, 'include takes only: insurances'],
+  [{ search_by: 'mrn', mrn: 'x', include: 'claims' }, 'include takes only: insurances, tasks'],
   [{ search_by: 'mrn', mrn: 'x', include: 5 }, 'include must be a comma-separated string or an array of strings'],
 ])('explains the rule that %o violates', async (body, message) => {
   expectApiError(await send(body), 400, message);

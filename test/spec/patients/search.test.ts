@@ -59,8 +59,8 @@ test(row('SEA-02'), async () => {
     [{ mrn: 7 }, 'mrn must be a string', 'mrn'],
     [{ mrn: ['LK100001'] }, 'mrn must be a string', 'mrn'],
     [{ dob: '1990-02-30' }, 'dob must be a date that exists, in the form YYYY-MM-DD', 'dob'],
-    [{ last_name: '' }, 'last_name must be at least 1 characters', 'last_name'],
-    [{ last_name: ' ' }, 'last_name must be at least 1 characters', 'last_name'],
+    [{ last_name: '' }, 'last_name must not be empty', 'last_name'],
+    [{ last_name: ' ' }, 'last_name must not be empty', 'last_name'],
     [{ mrn: null }, 'mrn must be a string', 'mrn'],
     [[], 'Request body must be a JSON object.'],
   ];

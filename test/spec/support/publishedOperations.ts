@@ -29,7 +29,7 @@ export async function readOperations(api: Api, ...prefixes: string[]): Promise<O
       takes_body: requestBody !== undefined,
       media_type: requestBody && Object.keys(requestBody.content)[0],
       account_optional: parameters.some(({ name }: { name: string }) => name === 'access_token'),
-      stream: 'text/event-stream' in responses['200'].content,
+      stream: 'text/event-stream' in (responses['200'] ?? responses['202']).content,
     })),
   );
   const matches = operations.filter(

@@ -40,8 +40,9 @@ test(row('TEL-01'), async () => {
   const able = body.emrs.filter((emr: { capabilities: string[] }) =>
     emr.capabilities.includes('createTelephoneEncounter'),
   );
-  // Some FHIR servers can store them, too. The text is for those that cannot.
-  expect(able.map((emr: { display_name: string }) => emr.display_name)).toStrictEqual(['Larkspur', 'FHIR R4']);
+  // Some FHIR servers can store them, too, and so does OpenEMR. The text is for those that cannot.
+  const names = able.map((emr: { display_name: string }) => emr.display_name);
+  expect(names).toStrictEqual(['Larkspur', 'FHIR R4', 'OpenEMR']);
   expect((await recorded({})).mrn).toBe(fixture.sandbox.example.patient_mrn);
   const { api } = await fhirAccount(fixture);
   const message = 'Telephone encounters are only supported for Larkspur EMR.';

@@ -80,6 +80,7 @@ test(row('DEC-329'), async () => {
 });
 
 test(row('DEC-330'), async () => {
+  const unlimited = { org_ids: null, sync_events: false, paused: false };
   expect(await list()).toStrictEqual({ success: true, webhook_url: null, webhook_urls: [], webhook_secret_key: null });
   const first = (await post({ webhook_url: url(1) })).body;
   const second = (await post({ webhook_url: url(2), event_types: ['login_required'] })).body;
@@ -87,8 +88,8 @@ test(row('DEC-330'), async () => {
     success: true,
     webhook_url: url(1),
     webhook_urls: [
-      { id: first.webhook_id, url: url(1), status: 'enabled', event_types: null },
-      { id: second.webhook_id, url: url(2), status: 'enabled', event_types: ['login_required'] },
+      { id: first.webhook_id, url: url(1), status: 'enabled', event_types: null, ...unlimited },
+      { id: second.webhook_id, url: url(2), status: 'enabled', event_types: ['login_required'], ...unlimited },
     ],
     webhook_secret_key: first.webhook_secret,
   });

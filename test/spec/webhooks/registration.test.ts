@@ -26,6 +26,9 @@ const remove = (id: string) => client.api.call('DELETE', `/v1/webhook/${id}`, { 
 /** `whsec_` and 32 bytes in base64. */
 const secret_form = /^whsec_[A-Za-z0-9+/]{43}=$/;
 
+/** The other settings of an endpoint, as they are at first. */
+const unfiltered = { org_ids: null, paused: false, sync_events: false };
+
 describe('POST /v1/webhook', () => {
   test('returns the endpoint and its secret, under both names', async () => {
     const { status, body } = await register({ webhook_url: 'https://example.org/hook' });
@@ -88,7 +91,7 @@ describe('POST /v1/webhook', () => {
     const again = await register({ webhook_url });
     expect(again.body).toStrictEqual(first.body);
     expect((await list()).webhook_urls).toStrictEqual([
-      { id: first.body.webhook_id, url: webhook_url, status: 'enabled', event_types: ['sync.failed'] },
+      { id: first.body.webhook_id, url: webhook_url, status: 'enabled', event_types: ['sync.failed'], ...unfiltered },
     ]);
   });
 
@@ -110,8 +113,14 @@ describe('GET /v1/webhook', () => {
     const first = (await register({ webhook_url: 'https://example.org/1' })).body;
     const second = (await register({ webhook_url: 'https://example.org/2', event_types: ['login_required'] })).body;
     const urls = (status: string) => [
-      { id: first.webhook_id, url: 'https://example.org/1', status, event_types: null },
-      { id: second.webhook_id, url: 'https://example.org/2', status: 'enabled', event_types: ['login_required'] },
+      { id: first.webhook_id, url: 'https://example.org/1', status, event_types: null, ...unfiltered },
+      {
+        id: second.webhook_id,
+        url: 'https://example.org/2',
+        status: 'enabled',
+        event_types: ['login_required'],
+        ...unfiltered,
+      },
     ];
     expect(await list()).toStrictEqual({
       success: true,

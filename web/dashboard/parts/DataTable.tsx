@@ -41,7 +41,7 @@ type Props<Row> = {
   href?: (row: Row) => string;
   /** Adds a checkbox to every row. */
   selection?: Selection<Row>;
-  /** More about a row, below its cells. */
+  /** More about a row, below its cells; null for nothing. */
   below?: (row: Row) => ReactNode;
   /** Shown instead of an empty table. */
   empty: ReactNode;
@@ -99,18 +99,23 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
                   <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
                 ))}
               </Table.Tr>
-              {below && (
-                <Table.Tr role="row" className="below">
-                  <Table.Td role="cell" colSpan={columns.length} data-place="line">
-                    {below(row)}
-                  </Table.Td>
-                </Table.Tr>
-              )}
+              <Below columns={columns.length}>{below?.(row)}</Below>
             </Fragment>
           ))}
         </Table.Tbody>
       </Table>
     </section>
+  );
+}
+
+function Below({ columns, children }: { columns: number; children: ReactNode }) {
+  if (children === undefined || children === null) return null;
+  return (
+    <Table.Tr role="row" className="below">
+      <Table.Td role="cell" colSpan={columns} data-place="line">
+        {children}
+      </Table.Td>
+    </Table.Tr>
   );
 }
 

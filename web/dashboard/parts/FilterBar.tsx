@@ -73,17 +73,30 @@ export function FilterBar({ filters, children }: { filters: readonly Filter[]; c
   );
 }
 
-/** Searches by MRN, which is health data and therefore never in the URL. */
+/** Searches by MRN. */
 export function MrnSearch({ mrn, setMrn }: { mrn: string; setMrn: (mrn: string) => void }) {
+  return <PrivateSearch label="Patient MRN" name="mrn" maxLength={200} value={mrn} setValue={setMrn} />;
+}
+
+type PrivateSearchProps = {
+  label: string;
+  name: string;
+  maxLength: number;
+  value: string;
+  setValue: (value: string) => void;
+};
+
+/** Searches by a value that may be health data and is therefore never in the URL. */
+export function PrivateSearch({ label, name, maxLength, value, setValue }: PrivateSearchProps) {
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    setMrn(String(new FormData(event.currentTarget).get('mrn') ?? '').trim());
+    setValue(String(new FormData(event.currentTarget).get(name) ?? '').trim());
   };
   return (
     <form onSubmit={onSubmit}>
       <Group align="flex-end" gap={4} wrap="nowrap">
-        <TextInput label="Patient MRN" name="mrn" w={150} defaultValue={mrn} autoComplete="off" maxLength={200} />
-        <Button type="submit" variant="default">
+        <TextInput label={label} name={name} w={150} defaultValue={value} autoComplete="off" maxLength={maxLength} />
+        <Button type="submit" variant="default" aria-label={`Search by ${label}`}>
           Search
         </Button>
       </Group>

@@ -11,6 +11,7 @@ const statuses: Record<string, { label: string; color: string }> = {
   succeeded: { label: 'Succeeded', color: 'green' },
   partial: { label: 'Partial', color: 'yellow' },
   failed: { label: 'Failed', color: 'red' },
+  cancelled: { label: 'Canceled', color: 'gray' },
   needs_review: { label: 'Needs review', color: 'grape' },
   pending: { label: 'Pending', color: 'blue' },
   retrying: { label: 'Retrying', color: 'orange' },
@@ -19,6 +20,7 @@ const statuses: Record<string, { label: string; color: string }> = {
   failing: { label: 'Failing', color: 'red' },
   enabled: { label: 'Enabled', color: 'green' },
   disabled: { label: 'Disabled', color: 'gray' },
+  paused: { label: 'Paused', color: 'yellow' },
   none: { label: 'No endpoints', color: 'gray' },
   valid: { label: 'Valid signature', color: 'green' },
   wrong: { label: 'Invalid signature', color: 'red' },
@@ -27,6 +29,8 @@ const statuses: Record<string, { label: string; color: string }> = {
   critical: { label: 'Critical', color: 'red' },
   warning: { label: 'Warning', color: 'orange' },
   inactive: { label: 'Inactive', color: 'gray' },
+  error: { label: 'Error', color: 'red' },
+  unknown: { label: 'Unknown', color: 'gray' },
 };
 
 /** The status of a delivery or of an event's deliveries. Pending after a failed attempt means that it is retried. */

@@ -7,6 +7,7 @@ const words: Record<string, string> = {
   era: 'ERA',
   icd: 'ICD',
   id: 'ID',
+  ids: 'IDs',
   mrn: 'MRN',
   npi: 'NPI',
   speciality: 'specialty',

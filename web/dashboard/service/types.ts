@@ -12,6 +12,7 @@ export const role_labels: Record<OperatorRole, string> = {
 export type Client = ResponseOf<'clients.list'>['clients'][number];
 export type EmrApp = ResponseOf<'emr-apps.list'>['emr_apps'][number];
 export type EmrAppChoice = ResponseOf<'emr-apps.list'>['emrs'][number];
+export type EmrPreset = ResponseOf<'emr-apps.list'>['presets'][number];
 export type ClientSettings = ResponseOf<'clients.get'>['client'];
 
 export type Organization = ResponseOf<'accounts.list'>['organizations'][number];
@@ -40,7 +41,9 @@ export type Provider = ResponseOf<'providers.get'>['provider'];
 export type Hours = Provider['hours'];
 export type Appointment = RowOf<'appointments.search'>;
 export type Claim = RowOf<'claims.search'>;
+export type EligibilityCheck = RowOf<'eligibility-checks.search'>;
 export type Order = RowOf<'orders.search'>;
+export type Referral = RowOf<'referrals.search'>;
 export type Patient = RowOf<'patients.search'>;
 
 export type HistoryBin = ResponseOf<'overview.history'>['bins'][number];

@@ -1,8 +1,13 @@
 import type * as fhir from 'fhir/r4.js';
 import type { AppointmentSource } from '../../../model/records/appointments.ts';
 import type { VisitCodeSource } from '../../../model/records/visitTypes.ts';
+import { addDays, formatInstant } from '../../../platform/time/days.ts';
 import type { MrnRule } from '../../connector.ts';
+import { unsupportedField } from '../../emrFailure.ts';
+import type { AppointmentSearch, LiveAppointment } from '../../operations/appointments.ts';
 import type { Listing } from '../../operations/operation.ts';
+import { withoutTextMarker } from '../../textMarkers.ts';
+import { isReadByDays, readList } from '../listReads.ts';
 import { incrementalList, type List, wholeList } from '../lists.ts';
 import { type FhirOperation, reading } from '../operation.ts';
 import { isReplaced, readMrn } from '../patients/mrn.ts';
@@ -17,8 +22,10 @@ import {
   readActors,
   refId,
   refIds,
+  requiredDays,
 } from '../references.ts';
 import { lists, reads, searches } from '../transport/capabilities.ts';
+import type { SearchParams } from '../transport/search.ts';
 import {
   code_systems,
   contactValue,
@@ -28,6 +35,7 @@ import {
   readCode,
   readLabel,
   readName,
+  searchDays,
   text,
   toOffsetTime,
   toSex,
@@ -35,6 +43,44 @@ import {
 import { loadSlotOwners, type ScheduleOwner } from './slots.ts';
 
 export const appointments: List<fhir.Appointment, AppointmentSource> = { type: 'Appointment', toSources };
+
+/** Filters the results again, because a server may ignore a criterion or interpret it more broadly. */
+export async function findAppointments(emr: Emr, search: AppointmentSearch): Promise<LiveAppointment[]> {
+  const { client } = emr;
+  const { days, patient_ehr_id, provider_ehr_ids } = search;
+  const params: SearchParams = { ...(days && { date: searchDays(days.from, days.to) }) };
+  if (patient_ehr_id !== undefined) {
+    const param = ['patient', 'actor'].find((name) => canSearch(client, 'Appointment', [name]));
+    // Without days, every appointment of the practice would be read.
+    if (param === undefined && !days) throw unsupportedField('mrn');
+    if (param !== undefined) params[param] = `Patient/${patient_ehr_id}`;
+  }
+  const required = requiredDays(client, 'Appointment');
+  const matches =
+    required && days && patient_ehr_id === undefined
+      ? await collectDays(emr, days)
+      : await client.searchAll<fhir.Appointment>('Appointment', { ...required, ...params });
+  const sources = await toSources(matches, emr, createResolver(client));
+  return sources
+    .filter(({ starts, patient_ehr_id: patient, provider_ehr_id, secondary_provider_ehr_id }) => {
+      const day = starts.slice(0, 10);
+      const providers = [provider_ehr_id, secondary_provider_ehr_id];
+      return (
+        (!days || (day >= days.from && day <= days.to)) &&
+        (patient_ehr_id === undefined || patient === patient_ehr_id) &&
+        (provider_ehr_ids?.some((id) => providers.includes(id)) ?? true)
+      );
+    })
+    .map((source) => ({ ...source, created_by: null }));
+}
+
+/** From a server that lists appointments only for one participant each. */
+async function collectDays(emr: Emr, { from, to }: { from: string; to: string }): Promise<fhir.Appointment[]> {
+  const window = { from: addDays(from, -1), to: addDays(to, 1) };
+  const all: fhir.Appointment[] = [];
+  for await (const { matches } of readList<fhir.Appointment>(emr, 'Appointment', {}, window)) all.push(...matches);
+  return all;
+}
 
 export async function getAppointment(emr: Emr, ehr_id: string): Promise<AppointmentSource | undefined> {
   const appointment = await emr.client.read<fhir.Appointment>('Appointment', ehr_id);
@@ -64,18 +110,31 @@ async function* listVisitTypes(emr: Emr): AsyncGenerator<VisitCodeSource[]> {
 /** A visit type, and the field of an appointment that contains it. */
 export type VisitType = { field: 'appointmentType' | 'serviceType'; coding: fhir.Coding };
 
-export async function loadVisitTypes({ client }: Emr): Promise<Map<string, VisitType>> {
+export async function loadVisitTypes(emr: Emr): Promise<Map<string, VisitType>> {
   const types = new Map<string, VisitType>();
   for (const [code, display] of standard_types)
     types.set(code, { field: 'appointmentType', coding: { system: visit_type_system, code, display } });
-  if (!canSearch(client, 'Schedule')) return types;
-  for await (const { matches } of client.search<fhir.Schedule>('Schedule', {})) {
-    for (const coding of matches.flatMap(({ serviceType }) => list(serviceType)).flatMap((each) => list(each.coding))) {
+  for await (const services of readServices(emr)) {
+    for (const coding of services.flatMap((each) => list(each.coding))) {
       const code = text(coding.code);
       if (code !== null && !types.has(code)) types.set(code, { field: 'serviceType', coding });
     }
   }
   return types;
+}
+
+/** The services of all schedules. Where those cannot be listed: of the appointments of the next days. */
+async function* readServices(emr: Emr): AsyncGenerator<fhir.CodeableConcept[]> {
+  const { capabilities } = emr.client;
+  if (capabilities.listsAll('Schedule')) {
+    for await (const { matches } of emr.client.search<fhir.Schedule>('Schedule', {})) {
+      yield matches.flatMap(({ serviceType }) => list(serviceType));
+    }
+  } else if (isReadByDays(emr.client, 'Appointment')) {
+    for await (const { matches } of readList<fhir.Appointment>(emr, 'Appointment', {}, 'near')) {
+      yield matches.flatMap(({ serviceType }) => list(serviceType));
+    }
+  }
 }
 
 const visit_type_system = 'http://terminology.hl7.org/CodeSystem/v2-0276';
@@ -149,7 +208,7 @@ export function toAppointment(
       .filter((reason) => list(reason.coding).some(({ system }) => system?.includes('icd-10')))
       .map((reason) => ({ code: readCode(reason), description: readLabel(reason) })),
     medications: [],
-    note: text(appointment.comment),
+    note: withoutTextMarker(text(appointment.comment)),
     progress_note: null,
     created_at: toInstant(appointment.created),
   };
@@ -187,17 +246,26 @@ export function readVisitType({ appointmentType, serviceType }: fhir.Appointment
   return readCode(appointmentType) ?? readCode(list(serviceType)[0]);
 }
 
-function readLocation(appointment: fhir.Appointment): string | undefined {
+export function readLocation(appointment: fhir.Appointment): string | undefined {
   return refIds(readActors(appointment), 'Location')[0];
 }
 
 function toPatient(appointment: fhir.Appointment, { patients, mrn_rule }: RelatedRecords) {
   const reference = readActors(appointment).find((actor) => refId(actor, 'Patient') !== null);
   const id = refId(reference, 'Patient');
-  const patient = patients.get(id ?? '');
+  return toBookedPatient(id, patients.get(id ?? ''), mrn_rule, text(reference?.display));
+}
+
+/** The patient of an appointment. `display`: how the appointment names someone whose record cannot be read. */
+export function toBookedPatient(
+  id: string | null,
+  patient: fhir.Patient | undefined,
+  mrn_rule: MrnRule | undefined,
+  display: string | null,
+) {
   const name = readName(patient?.name);
   return {
-    patient_name: name.full ?? text(reference?.display),
+    patient_name: name.full ?? display,
     patient_first_name: name.first,
     patient_last_name: name.last,
     patient_mrn: patient && !isReplaced(patient) ? readMrn(patient, mrn_rule) : null,
@@ -210,7 +278,7 @@ function toPatient(appointment: fhir.Appointment, { patients, mrn_rule }: Relate
 
 function toInstant(moment: string | undefined): string | null {
   const ms = /^\d{4}-\d\d-\d\dT/.test(text(moment) ?? '') ? Date.parse(moment ?? '') : Number.NaN;
-  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
+  return formatInstant(ms);
 }
 
 export const appointment_operations: readonly FhirOperation[] = [
@@ -222,4 +290,10 @@ export const appointment_operations: readonly FhirOperation[] = [
     open: (emr) => incrementalList(emr, appointments),
   },
   { operation: 'getAppointment', requires: [reads('Appointment')], open: reading(getAppointment) },
+  {
+    operation: 'findAppointments',
+    requires: [searches('Appointment', 'date')],
+    field_requires: { mrn: [searches('Appointment', 'patient|actor')] },
+    open: reading(findAppointments),
+  },
 ];

@@ -5,11 +5,11 @@ import { EmrFailure, unsupportedField } from '../../emrFailure.ts';
 import type { NewAppointment } from '../../operations/appointments.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { FhirOperation } from '../operation.ts';
-import { canSearch, type Emr, readActors, refIds } from '../references.ts';
+import { canSearch, type Emr } from '../references.ts';
 import { can, searches } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { readMarkers, unproven } from '../transport/creates.ts';
-import { code_systems, searchDays, text } from '../values.ts';
+import { code_systems, text } from '../values.ts';
 import {
   afterCreate,
   findLost,
@@ -29,6 +29,7 @@ import {
   findFreeSlot,
   throwOnConflict,
 } from './conflicts.ts';
+import { bookOffer, canFindAtStart, confirmOffer, findAtStart, findBookedOffer, findLostOffer } from './offers.ts';
 import { claimSlots, type FreeSlots, findFreeSlots, releaseSlots, storageKey } from './slotClaims.ts';
 
 /**
@@ -37,7 +38,9 @@ import { claimSlots, type FreeSlots, findFreeSlots, releaseSlots, storageKey } f
  */
 export function createAppointment(emr: Emr): Operations['createAppointment'] {
   const { client } = emr;
+  const by_offer = client.capabilities.books_by_offer;
   const confirm = async (created: fhir.Appointment, input: NewAppointment, marker: string) => {
+    if (by_offer) return { ehr_id: confirmOffer(created) };
     if (created.status === 'cancelled') throw await withdraw(emr, created, marker);
     const slots_claimed = await afterCreate('', () => claimSlots(emr, created, marker));
     if (!slots_claimed) throw await withdraw(emr, created, marker);
@@ -47,36 +50,42 @@ export function createAppointment(emr: Emr): Operations['createAppointment'] {
   return {
     send: async (input, marker) => {
       // Otherwise an earlier attempt would conflict with itself.
-      const present = await findMarked<fhir.Appointment>(client, 'Appointment', marker);
+      const present = by_offer
+        ? await findBookedOffer(emr, input, marker)
+        : await findMarked<fhir.Appointment>(client, 'Appointment', marker);
       if (present) return confirm(present, input, marker);
+      if (by_offer) rejectUnsupported({ secondary_provider: input.secondary_provider_ehr_id });
       await requireRecords(client, input.patient_ehr_id, {
         provider: [input.provider_ehr_id, input.secondary_provider_ehr_id],
         location: input.location_ehr_id,
       });
-      const type = await findVisitType(emr, input);
+      rejectUnsupported({ new_patient: input.new_patient });
+      const type = await findVisitType(emr, input.visit_type);
       const appointment = await toFhirAppointment(emr, input, type);
       const requested = toBooking(emr, input, appointment);
       if (input.prevent_double_booking) await throwIfTaken(emr, requested);
+      if (by_offer) return { ehr_id: await bookOffer(emr, input, type, marker) };
       const free = await findFreeSlots(emr, requested, type);
       const created = await storeAppointment(client, { appointment, free, input, marker });
       return confirm(created, input, marker);
     },
-    ...(client.canFind('Appointment') && {
+    ...((by_offer ? canFindAtStart(emr) : client.canFind('Appointment')) && {
       find: async (marker, input) => {
-        const created = await findLostAppointment(emr, input, marker);
+        const created = by_offer
+          ? await findLostOffer(emr, input, marker)
+          : await findLostAppointment(emr, input, marker);
         return created && confirm(created, input, marker);
       },
     }),
   };
 }
 
-async function findVisitType(emr: Emr, input: NewAppointment): Promise<VisitType> {
-  rejectUnsupported({ new_patient: input.new_patient });
+export async function findVisitType(emr: Emr, code: string): Promise<VisitType> {
   const types = await loadVisitTypes(emr);
-  const type = types.get(input.visit_type);
+  const type = types.get(code);
   if (type) return type;
   const available = [...types.keys()].join(', ');
-  const message = `The EMR has no visit type '${input.visit_type}'. Available: ${available}.`;
+  const message = `The EMR has no visit type '${code}'. Available: ${available}.`;
   throw new EmrFailure('refused', message, { code: 'unknown_value' });
 }
 
@@ -156,7 +165,7 @@ function boundToSlot(
 }
 
 /** The failure of a booking for which there is no slot, with the EMR's own message. */
-function slotMissing(slots: readonly fhir.Slot[], cause?: EmrFailure): EmrFailure {
+export function slotMissing(slots: readonly fhir.Slot[], cause?: EmrFailure): EmrFailure {
   const conflict_details =
     slots.length > 0
       ? 'The EMR books one slot at a time, and the free one at this time is shorter.'
@@ -189,7 +198,7 @@ function toParticipants(input: NewAppointment): fhir.AppointmentParticipant[] {
   ];
 }
 
-async function throwIfTaken(emr: Emr, requested: Booking): Promise<void> {
+export async function throwIfTaken(emr: Emr, requested: Booking): Promise<void> {
   if (!canSearch(emr.client, 'Appointment', ['date'])) throw unsupportedField('prevent_double_booking');
   throwOnConflict((await findConflicts(emr, requested))[0]);
 }
@@ -250,26 +259,13 @@ function toBooking({ timezone }: Emr, input: NewAppointment, { id, end }: fhir.A
  * could be it; throws `unknown_outcome` if it cannot be determined.
  */
 async function findLostAppointment(
-  { client, timezone }: Emr,
-  { patient_ehr_id, starts_at }: NewAppointment,
+  emr: Emr,
+  input: NewAppointment,
   marker: string,
 ): Promise<fhir.Appointment | undefined> {
-  const { record, proven } = await findLost<fhir.Appointment>(client, 'Appointment', marker);
+  const { record, proven } = await findLost<fhir.Appointment>(emr.client, 'Appointment', marker);
   if (proven) return record;
-  const param = ['patient', 'actor'].find((name) => canSearch(client, 'Appointment', [name]));
-  if (param === undefined) throw unproven();
-  const start_ms = toInstant(starts_at, timezone);
-  const day = new Date(start_ms).toISOString().slice(0, 10);
-  const appointments = await client.searchAll<fhir.Appointment>('Appointment', {
-    [param]: `Patient/${patient_ehr_id}`,
-    ...(canSearch(client, 'Appointment', ['date']) && { date: searchDays(day, day) }),
-  });
-  // An account may be allowed to create appointments and not to see them.
-  if (appointments.length === 0 && !client.capabilities.finds('Appointment', param)) throw unproven();
-  const alike = appointments.filter(
-    (each) => Date.parse(each.start ?? '') === start_ms && refIds(readActors(each), 'Patient').includes(patient_ehr_id),
-  );
-  const lost = pickNew(alike, marker);
+  const lost = pickNew(await findAtStart(emr, input), marker);
   // Without our marker, it may have been booked by someone else.
   if (lost && !readMarkers(lost).includes(marker)) throw unproven();
   return lost;

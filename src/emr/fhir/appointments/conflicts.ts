@@ -23,6 +23,8 @@ export type Booking = {
   id: string | undefined;
   provider_ehr_id: string;
   location_ehr_id: string;
+  /** The slots of an appointment that is moved. They are free for it. */
+  own_slots?: readonly string[];
   /** Local time at the practice, with its offset. */
   starts_at: string;
   from_ms: number;
@@ -107,7 +109,7 @@ async function participantParams(client: Emr['client'], provider_ehr_id: string)
 }
 
 async function findBlocks(emr: Emr, booking: Booking): Promise<Conflict[]> {
-  const { provider_ehr_id, starts_at, from_ms, to_ms } = booking;
+  const { provider_ehr_id, own_slots = [], starts_at, from_ms, to_ms } = booking;
   const day = starts_at.slice(0, 10);
   const overlaps = (starts: string, minutes: number) => {
     const at_ms = toInstant(starts, emr.timezone);
@@ -117,7 +119,10 @@ async function findBlocks(emr: Emr, booking: Booking): Promise<Conflict[]> {
   const absences = roles.flatMap((role) => toAbsences(role, emr.timezone, [day, day]));
   const absence = absences.find(({ starts, minutes }) => overlaps(starts, minutes));
   const blocked_slot = (await loadSlotsOn(emr, provider_ehr_id, day)).find(
-    (slot) => slot.status !== 'free' && overlaps(`${slot.day}T${formatMinute(slot.from_min)}`, slot.minutes),
+    (slot) =>
+      slot.status !== 'free' &&
+      !own_slots.includes(slot.slot_id) &&
+      overlaps(`${slot.day}T${formatMinute(slot.from_min)}`, slot.minutes),
   );
   return [
     ...(absence ? [{ type: 'block' as const, details: 'The provider is not available on this day.' }] : []),

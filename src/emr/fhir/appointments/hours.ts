@@ -4,12 +4,15 @@ import type { ScheduleBlockSource } from '../../../model/records/scheduleBlocks.
 import { weekdays } from '../../../model/settings.ts';
 import { addDays } from '../../../platform/time/days.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
-import type { Listing } from '../../operations/operation.ts';
+import type { LiveSchedule, ScheduleSearch } from '../../operations/appointments.ts';
+import { collect, type Listing, type ListPage } from '../../operations/operation.ts';
+import { readList } from '../listReads.ts';
 import { anyChanged, wholeList } from '../lists.ts';
-import type { FhirOperation } from '../operation.ts';
-import { type Emr, refId } from '../references.ts';
+import { type FhirOperation, reading } from '../operation.ts';
+import { canSearch, type Emr, refId } from '../references.ts';
 import { lists, searches } from '../transport/capabilities.ts';
 import { groupBy, list, text, toDay, toLocalTime } from '../values.ts';
+import { finds_service_slots, findsServiceSlots, loadServiceSlots } from './serviceSlots.ts';
 import {
   availabilityWindow,
   type DateRange,
@@ -18,6 +21,7 @@ import {
   loadSchedules,
   readSlots,
   role_types,
+  type ScheduleOwner,
   type SlotPart,
   slot_types,
 } from './slots.ts';
@@ -122,16 +126,56 @@ export function scheduleBlocks(emr: Emr): Listing<ScheduleBlockSource> {
   return wholeList(emr, types, () => listScheduleBlocks(emr), hasChanged);
 }
 
-async function* listScheduleBlocks(emr: Emr): AsyncGenerator<ScheduleBlockSource[]> {
+async function* listScheduleBlocks(emr: Emr): AsyncGenerator<ListPage<ScheduleBlockSource>> {
   const days = availabilityWindow(emr.timezone);
-  for await (const { matches } of emr.client.search<fhir.Practitioner>('Practitioner', {})) {
+  for await (const { matches, partial } of readList<fhir.Practitioner>(emr, 'Practitioner')) {
+    const limits = partial && { partial };
     const ids = matches.map(({ id }) => id ?? '');
     const { roles, owners } = await loadSchedules(emr, ids);
-    yield [...roles.values()].flat().flatMap((role) => toAbsences(role, emr.timezone, days));
+    const absences = [...roles.values()].flat().flatMap((role) => toAbsences(role, emr.timezone, days));
+    yield Object.assign(absences, limits);
     for await (const parts of readSlots(emr, owners, days)) {
       yield parts.filter(({ status }) => status !== 'free').map(toScheduleBlock);
     }
   }
+}
+
+/**
+ * Hours and blocks of these providers. A provider who has slots, but none in these days, does not work then: the weekly
+ * times of the roles apply only to those without any.
+ */
+export async function getSchedule(
+  emr: Emr,
+  { days: { from, to }, provider_ehr_ids }: ScheduleSearch,
+): Promise<LiveSchedule> {
+  const { roles, owners } = await loadSchedules(emr, provider_ehr_ids);
+  // Such a server books slots only: without any, a provider does not work.
+  const by_service = !canSearch(emr.client, 'Slot', ['schedule', 'start']) && findsServiceSlots(emr.client);
+  const parts = by_service
+    ? await loadServiceSlots(emr, provider_ehr_ids, [from, to])
+    : await collect(readSlots(emr, owners, [from, to]));
+  const slots = groupBy(parts, ({ provider_ehr_id }) => provider_ehr_id);
+  const hours: LiveSchedule['hours'] = [];
+  for (const provider_ehr_id of provider_ehr_ids) {
+    const own_roles = roles.get(provider_ehr_id) ?? [];
+    const own_slots = slots.get(provider_ehr_id) ?? [];
+    const schedules = new Map([...owners].filter(([, owner]) => owner.provider_ehr_id === provider_ehr_id));
+    if (own_roles.length + schedules.size === 0 && !by_service) continue;
+    const uses_slots = by_service || own_slots.length > 0 || (await hasSlots(emr, schedules));
+    const shifts = uses_slots ? toHours([], own_slots, emr.timezone) : toHours(own_roles, [], emr.timezone);
+    hours.push({ provider_ehr_id, hours: shifts });
+  }
+  const absences = [...roles.values()].flat().flatMap((role) => toAbsences(role, emr.timezone, [from, to]));
+  const closed = [...slots.values()].flat().filter(({ status }) => status !== 'free');
+  return { hours, blocks: [...absences, ...closed.map(toScheduleBlock)] };
+}
+
+/** Whether a sync finds slots in these schedules. */
+async function hasSlots(emr: Emr, schedules: ReadonlyMap<string, ScheduleOwner>): Promise<boolean> {
+  for await (const parts of readSlots(emr, schedules, availabilityWindow(emr.timezone))) {
+    if (parts.length > 0) return true;
+  }
+  return false;
 }
 
 function toScheduleBlock(part: SlotPart): ScheduleBlockSource {
@@ -177,5 +221,17 @@ export const schedule_operations: readonly FhirOperation[] = [
     operation: 'listScheduleBlocks',
     requires: [lists('Practitioner'), searches('Schedule', 'actor'), searches('Slot', 'schedule', 'start')],
     open: scheduleBlocks,
+  },
+  {
+    operation: 'getSchedule',
+    requires: [
+      lists('Practitioner'),
+      // Hours come from one of these. Without any, everybody would seem to be absent.
+      {
+        ...searches('PractitionerRole', 'practitioner'),
+        or: { ...searches('Schedule', 'actor'), or: finds_service_slots },
+      },
+    ],
+    open: reading(getSchedule),
   },
 ];

@@ -6,6 +6,7 @@ import { list, nonEmptyList, searchDays, text } from '../values.ts';
 import { requireId } from '../writeSteps.ts';
 import type { VisitType } from './appointments.ts';
 import { type Booking, findBooked } from './conflicts.ts';
+import { findsServiceSlots, searchServiceSlots } from './serviceSlots.ts';
 import { loadSchedules } from './slots.ts';
 
 /**
@@ -14,10 +15,11 @@ import { loadSchedules } from './slots.ts';
  */
 export type FreeSlots = { slots: readonly fhir.Slot[]; has_schedule: boolean };
 
-export async function findFreeSlots(emr: Emr, booking: Booking, type: VisitType): Promise<FreeSlots> {
+/** `type`: undefined for an appointment that keeps its own. */
+export async function findFreeSlots(emr: Emr, booking: Booking, type: VisitType | undefined): Promise<FreeSlots> {
   const { client } = emr;
-  if (!canSearch(client, 'Slot', ['schedule', 'start'])) return { slots: [], has_schedule: false };
-  const { provider_ehr_id, location_ehr_id, starts_at } = booking;
+  if (!canSearch(client, 'Slot', ['schedule', 'start'])) return findServiceSlots(emr, booking, type);
+  const { provider_ehr_id, location_ehr_id, own_slots = [], starts_at } = booking;
   const { owners } = await loadSchedules(emr, [provider_ehr_id]);
   const schedules = [...owners].filter(
     ([, owner]) => owner.provider_ehr_id === provider_ehr_id && [null, location_ehr_id].includes(owner.facility_ehr_id),
@@ -28,7 +30,10 @@ export async function findFreeSlots(emr: Emr, booking: Booking, type: VisitType)
     schedule: schedules.map(([id]) => `Schedule/${id}`).join(','),
     start: searchDays(day, day),
   });
-  const free = slots_of_day.filter((slot) => slot.status === 'free' && takesType(slot, type));
+  const free = slots_of_day.filter(
+    (slot) =>
+      (slot.status === 'free' || own_slots.includes(slot.id ?? '')) && (type === undefined || takesType(slot, type)),
+  );
   const covers = schedules.map(([id]) =>
     coverTime(
       free.filter((slot) => refId(slot.schedule, 'Schedule') === id),
@@ -36,6 +41,23 @@ export async function findFreeSlots(emr: Emr, booking: Booking, type: VisitType)
     ),
   );
   return { slots: covers.find((slots) => slots.length > 0) ?? [], has_schedule: true };
+}
+
+/** The same for servers that search slots by service and provider, and not by schedule (Oracle). */
+async function findServiceSlots(
+  { client }: Emr,
+  { provider_ehr_id, location_ehr_id, own_slots = [], ...time }: Booking,
+  type: VisitType | undefined,
+): Promise<FreeSlots> {
+  if (!findsServiceSlots(client) || type?.field !== 'serviceType') return { slots: [], has_schedule: false };
+  const day = time.starts_at.slice(0, 10);
+  const { slots, findPlaces } = await searchServiceSlots(client, type, provider_ehr_id, [day, day]);
+  const isHere = (slot: fhir.Slot) => {
+    const places = findPlaces(slot);
+    return places.length === 0 || places.includes(location_ehr_id);
+  };
+  const free = slots.filter((slot) => (slot.status === 'free' || own_slots.includes(slot.id ?? '')) && isHere(slot));
+  return { slots: coverTime(free, { ...time, provider_ehr_id, location_ehr_id }), has_schedule: true };
 }
 
 /** Slots that start where the previous one ends. The last one may be longer than the appointment. */
@@ -125,7 +147,9 @@ class TakenSlot extends Error {}
 /** Whether a slot that is no longer free belongs to this appointment. */
 async function isOwnSlot(emr: Emr, slot: fhir.Slot, appointment: fhir.Appointment, own: string): Promise<boolean> {
   const claims = readMarkers(slot);
-  if (claims.length > 0) return claims.includes(own);
+  // One that is moved may keep a slot that an earlier write of ours claimed for it.
+  const owners = [own, ...readMarkers(appointment).map(slotMarker)];
+  if (claims.length > 0) return claims.some((claim) => owners.includes(claim));
   // Without any marker, the server marks slots itself.
   return !(await isBookedEarlier(emr, appointment, requireId(slot)));
 }

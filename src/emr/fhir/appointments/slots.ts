@@ -1,5 +1,5 @@
 import type * as fhir from 'fhir/r4.js';
-import { addDays } from '../../../platform/time/days.ts';
+import { addDays, isDate } from '../../../platform/time/days.ts';
 import { todayIn } from '../../../platform/time/zones.ts';
 import {
   canSearch,
@@ -144,7 +144,7 @@ export async function* readSlots(
 /** A slot is 300 bytes, and a practice of eight providers has about 30,000 in three months. */
 const slots_per_page = 500;
 
-function toSlotParts(slot: fhir.Slot, owner: ScheduleOwner, timezone: string): SlotPart[] {
+export function toSlotParts(slot: fhir.Slot, owner: ScheduleOwner, timezone: string): SlotPart[] {
   const starts = toLocalTime(slot.start, timezone);
   const minutes = Math.round((Date.parse(slot.end) - Date.parse(slot.start)) / 60_000);
   if (slot.status === 'entered-in-error' || starts === null || !(minutes > 0)) return [];
@@ -156,7 +156,8 @@ function toSlotParts(slot: fhir.Slot, owner: ScheduleOwner, timezone: string): S
 function splitAtMidnight(starts: string, minutes: number): { day: string; from_min: number; minutes: number }[] {
   const parts: { day: string; from_min: number; minutes: number }[] = [];
   let [day, from_min, left] = [starts.slice(0, 10), readMinute(starts), Math.min(minutes, slot_days_max * day_min)];
-  while (left > 0) {
+  // There is no day after 9999-12-31.
+  while (left > 0 && isDate(day)) {
     const length = Math.min(left, day_min - from_min);
     parts.push({ day, from_min, minutes: length });
     [day, from_min, left] = [addDays(day, 1), 0, left - length];

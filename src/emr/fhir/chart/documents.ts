@@ -1,14 +1,17 @@
 import type * as fhir from 'fhir/r4.js';
+import { formatInstant } from '../../../platform/time/days.ts';
 import type { Grant } from '../../connector.ts';
 import { EmrFailure } from '../../emrFailure.ts';
+import type { EmrDocument } from '../../operations/documents.ts';
 import type { InputOf } from '../../operations/operation.ts';
 import type { Operations } from '../../operations/operations.ts';
-import type { FhirOperation } from '../operation.ts';
-import type { Emr } from '../references.ts';
+import { type FhirOperation, reading } from '../operation.ts';
+import { type Emr, refId } from '../references.ts';
 import { too_large_to_send } from '../transport/call.ts';
-import { can, type ServerFacts, toCapabilities } from '../transport/capabilities.ts';
+import { can, type ServerFacts, searches, toCapabilities } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
-import { code_systems } from '../values.ts';
+import { readMarkers } from '../transport/creates.ts';
+import { code_systems, list, text } from '../values.ts';
 import { afterCreate, findMarked, findOrCreate, rejectUnsupported, requireId, requireRecords } from '../writeSteps.ts';
 
 /** Stores the file and its DocumentReference. A reviewer gets a Task, FHIR's way of assigning work. */
@@ -55,14 +58,59 @@ export function documentBytesMax({ server }: Grant): number | undefined {
   return Math.max(...refused) - 1;
 }
 
+/**
+ * The documents that were added since an instant. A search by time of change also returns older ones that were changed: a
+ * first version is new, and of later versions those that say that they were created since.
+ */
+async function listAddedDocuments({ client }: Emr, since: string): Promise<EmrDocument[]> {
+  const added: EmrDocument[] = [];
+  const params = { _lastUpdated: `ge${since}` };
+  for await (const { matches } of client.search<fhir.DocumentReference>('DocumentReference', params)) {
+    for (const document of matches) {
+      const patient_ehr_id = refId(document.subject, 'Patient');
+      const added_at = readAddedAt(document, since);
+      if (!document.id || !patient_ehr_id || !added_at || document.status !== 'current') continue;
+      const attachment = list(document.content)[0]?.attachment;
+      const category = list(document.category)[0];
+      added.push({
+        ehr_id: document.id,
+        patient_ehr_id,
+        folder: text(category?.text) ?? text(list(category?.coding)[0]?.display),
+        file_name: text(attachment?.title),
+        content_type: text(attachment?.contentType),
+        added_at,
+        ...(client.capabilities.keepsMarkers('DocumentReference') && { markers: readMarkers(document) }),
+      });
+    }
+  }
+  return added;
+}
+
+function readAddedAt({ meta, date }: fhir.DocumentReference, since: string): string | null {
+  const changed_ms = Date.parse(meta?.lastUpdated ?? '');
+  const created_ms = Date.parse(date ?? '');
+  if (meta?.versionId === '1' && !Number.isNaN(changed_ms)) return formatInstant(changed_ms);
+  return created_ms >= Date.parse(since) ? formatInstant(created_ms) : null;
+}
+
 type Document = InputOf<Operations['uploadDocument']>;
+
+/** What a file and its DocumentReference are made of. `related`: a reference to the record that it belongs to. */
+type StoredDocument = Pick<
+  Document,
+  'type' | 'content' | 'patient_ehr_id' | 'folder' | 'reviewed' | 'notes' | 'file_name'
+> & { related?: string };
 
 /**
  * A file is sent in raw form as a Binary where the server accepts that, because JSON bodies have lower limits; otherwise
  * embedded in the DocumentReference; otherwise as a Binary in JSON. What a server refuses, and in which size, is
  * remembered. A Binary without a DocumentReference is in no chart and cannot be searched.
  */
-async function storeDocument(client: FhirClient, input: Document, marker: string): Promise<fhir.DocumentReference> {
+export async function storeDocument(
+  client: FhirClient,
+  input: StoredDocument,
+  marker: string,
+): Promise<fhir.DocumentReference> {
   const present = await findMarked<fhir.DocumentReference>(client, 'DocumentReference', marker);
   if (present) return present;
   const url = await storeRaw(client, input);
@@ -85,7 +133,10 @@ async function storeDocument(client: FhirClient, input: Document, marker: string
 }
 
 /** The reference to the file, or undefined if the server does not accept it in raw form. */
-async function storeRaw(client: FhirClient, { type, content, patient_ehr_id }: Document): Promise<string | undefined> {
+async function storeRaw(
+  client: FhirClient,
+  { type, content, patient_ehr_id }: StoredDocument,
+): Promise<string | undefined> {
   const { interactions, documents } = client.capabilities;
   if (!interactions('Binary').has('create') || documents.raw_refused) return undefined;
   if (isTooLarge(content, documents.raw_refused_bytes)) return undefined;
@@ -102,7 +153,11 @@ async function storeRaw(client: FhirClient, { type, content, patient_ehr_id }: D
   }
 }
 
-async function storeAsJson(client: FhirClient, { type, patient_ehr_id }: Document, data: string): Promise<string> {
+async function storeAsJson(
+  client: FhirClient,
+  { type, patient_ehr_id }: StoredDocument,
+  data: string,
+): Promise<string> {
   const securityContext = { reference: `Patient/${patient_ehr_id}` };
   const binary: fhir.Binary = { resourceType: 'Binary', contentType: type, securityContext, data };
   const stored = await client.create(binary, '').catch((failure: unknown) => {
@@ -148,7 +203,7 @@ function documentTooLarge(content: Buffer): EmrFailure {
   return new EmrFailure('refused', message, { code: 'emr_validation' });
 }
 
-function toDocument(input: Document, content: { data: string } | { url: string }): fhir.DocumentReference {
+function toDocument(input: StoredDocument, content: { data: string } | { url: string }): fhir.DocumentReference {
   const date = new Date().toISOString();
   return {
     resourceType: 'DocumentReference',
@@ -162,11 +217,12 @@ function toDocument(input: Document, content: { data: string } | { url: string }
     date,
     ...(input.notes && { description: input.notes }),
     content: [{ attachment: { contentType: input.type, title: toTitle(input), creation: date, ...content } }],
+    ...(input.related && { context: { related: [{ reference: input.related }] } }),
   };
 }
 
 /** The name of the file. The extension follows from the content, whatever the sender called it. */
-function toTitle({ file_name, type }: Document): string {
+export function toTitle({ file_name, type }: Pick<StoredDocument, 'file_name' | 'type'>): string {
   const extensions = { 'application/pdf': 'pdf', 'image/jpeg': 'jpg', 'image/png': 'png' } as const;
   const name = file_name?.trim() || 'document';
   const extension = type === 'image/jpeg' ? /\.jpe?g$/i : new RegExp(`\\.${extensions[type]}$`, 'i');
@@ -195,5 +251,10 @@ export const document_operations: readonly FhirOperation[] = [
     // FHIR's way of assigning work, and of giving it a priority, is a Task.
     field_requires: { emr_assigned_to_id: [can('Task', 'create')], is_high_priority: [can('Task', 'create')] },
     open: uploadDocument,
+  },
+  {
+    operation: 'listAddedDocuments',
+    requires: [searches('DocumentReference', '_lastUpdated')],
+    open: reading(listAddedDocuments),
   },
 ];

@@ -16,8 +16,9 @@ import {
   refId,
   refIds,
 } from '../references.ts';
-import { lists, reads } from '../transport/capabilities.ts';
+import { listsOrExports, reads } from '../transport/capabilities.ts';
 import { first, groupBy, list, number, readCode, readLabel, readName, text, toDay } from '../values.ts';
+import { isSentReferral } from './referrals.ts';
 
 export const orders: List<fhir.ServiceRequest, OrderSource> = {
   type: 'ServiceRequest',
@@ -41,7 +42,8 @@ export type RelatedRecords = Practitioners & {
 
 async function toSources(page: fhir.ServiceRequest[], emr: Emr, resolver: Resolver): Promise<OrderSource[]> {
   const relevant = page.filter(
-    (each) => each.status !== 'entered-in-error' && each.doNotPerform !== true && !isOwnReferral(each),
+    (each) =>
+      each.status !== 'entered-in-error' && each.doNotPerform !== true && !isOwnReferral(each) && !isSentReferral(each),
   );
   const people = relevant.flatMap(({ requester, performer }) => [requester, ...list(performer)]);
   const subjects = relevant.map(({ subject }) => subject);
@@ -160,7 +162,7 @@ function formatRange(range: fhir.ObservationReferenceRange | undefined): string 
 export const order_operations: readonly FhirOperation[] = [
   {
     operation: 'listOrders',
-    requires: [lists('ServiceRequest'), reads('Patient')],
+    requires: [listsOrExports('ServiceRequest'), reads('Patient')],
     open: (emr) => incrementalList(emr, orders),
   },
 ];

@@ -23,6 +23,7 @@ import {
   list,
   number,
   readCode,
+  readIcdCode,
   readLabel,
   readName,
   readNpi,
@@ -72,6 +73,7 @@ async function loadRelated(page: fhir.Claim[], { client }: Emr, resolver: Resolv
     ...named_coverages.map(({ coverage }) => list(coverage.payor)[0]),
     ...[...adjudications.values()].flat().map(({ insurer }) => insurer),
   ];
+  const groups = page.map(({ provider }) => provider);
   const diagnoses = page.flatMap(({ diagnosis }) => list(diagnosis).map((each) => each.diagnosisReference));
   const subjects = page.map(({ patient }) => patient);
   return {
@@ -82,8 +84,18 @@ async function loadRelated(page: fhir.Claim[], { client }: Emr, resolver: Resolv
     encounters: await resolver.load<fhir.Encounter>('Encounter', refIds(visits, 'Encounter')),
     coverages: new Map(named_coverages.map((each) => [each.coverage.id ?? '', each])),
     mrn_rule: client.mrn_rule,
-    companies: await resolver.load<fhir.Organization>('Organization', refIds(payers, 'Organization')),
+    companies: await resolver.load<fhir.Organization>('Organization', refIds([...payers, ...groups], 'Organization')),
   };
+}
+
+/** A claim may be made by a group of providers instead of a person. */
+function readProviderName(
+  { provider }: fhir.Claim,
+  provider_id: string | null,
+  { practitioners, companies }: RelatedRecords,
+): string | null {
+  const group = companies.get(refId(provider, 'Organization') ?? '');
+  return readName(practitioners.get(provider_id ?? '')?.name).full ?? text(group?.name) ?? text(provider?.display);
 }
 
 /** Returns undefined for a claim without any date, because claims are listed by date. */
@@ -109,7 +121,7 @@ export function toClaim(claim: fhir.Claim, related: RelatedRecords, timezone: st
     emr_patient_id: patient_id,
     patient_name: readName(patient?.name).full ?? text(claim.patient?.display),
     emr_provider_id: provider_id,
-    provider_name: readName(related.practitioners.get(provider_id ?? '')?.name).full ?? text(claim.provider?.display),
+    provider_name: readProviderName(claim, provider_id, related),
     ...toAmounts(claim, adjudications),
     icd_codes: readIcdCodes(diagnoses),
     ...otherDiagnoses(diagnoses),
@@ -220,23 +232,6 @@ function otherDiagnoses(diagnoses: readonly Diagnosis[]): Pick<ClaimSource, 'oth
   });
   return others.length > 0 ? { other_diagnoses: others } : {};
 }
-
-/** A condition may have codes of several systems. Without a system, the form of the code decides. */
-function readIcdCode(concept: fhir.CodeableConcept | undefined): string | null {
-  const codings = list(concept?.coding);
-  const named = first(codings, ({ system, code }) => (isIcd(system) ? text(code) : null));
-  const unnamed = first(codings, ({ system, code }) =>
-    system === undefined && /^[A-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?$/.test(code ?? '') ? text(code) : null,
-  );
-  return named ?? unnamed;
-}
-
-/** ICD-10-CM, ICD-10 and ICD-9-CM, by name or by OID. */
-function isIcd(system: string | undefined): boolean {
-  return /\bicd-?(9|10)/i.test(system ?? '') || icd_oids.includes(system ?? '');
-}
-
-const icd_oids = ['6.90', '6.3', '6.103'].map((oid) => `urn:oid:2.16.840.1.113883.${oid}`);
 
 function toLineItems(
   claim: fhir.Claim,

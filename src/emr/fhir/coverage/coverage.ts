@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveInsurance } from '../../../model/liveChart.ts';
 import { type SubscriberRelationship, subscriber_relationships } from '../../../model/requests/insurance.ts';
-import type { InsuranceFields } from '../../operations/insurance.ts';
+import type { InsuranceFields, InsuranceUpdate } from '../../operations/insurance.ts';
 import type { Field } from '../fields.ts';
 import { type FhirOperation, reading } from '../operation.ts';
 import {
@@ -53,7 +53,7 @@ export async function listPatientInsurances(emr: Emr, patient_ehr_id: string): P
 }
 
 /** Coverages with an explicit order come first, then the oldest. */
-function byPriority({ coverage: a }: NamedCoverage, { coverage: b }: NamedCoverage): number {
+export function byPriority({ coverage: a }: NamedCoverage, { coverage: b }: NamedCoverage): number {
   const begins = (coverage: fhir.Coverage) => text(coverage.period?.start) ?? '9';
   return (
     (number(a.order) ?? 99) - (number(b.order) ?? 99) ||
@@ -63,22 +63,21 @@ function byPriority({ coverage: a }: NamedCoverage, { coverage: b }: NamedCovera
 }
 
 /** The server's order, or the position after the ordered ones. */
-function toCoveragePriority(coverages: NamedCoverage[], n: number): number {
+export function toCoveragePriority(coverages: NamedCoverage[], n: number): number {
   return (
     number(coverages[n]?.coverage.order) ??
     Math.max(n, ...coverages.map((each) => number(each.coverage.order) ?? 0)) + 1
   );
 }
 
-/** Adds the payer's name, from the reference itself or from the payer's record. */
+/** Adds the payer's name: that of its record, because the text of a reference may be old or that of a plan. */
 export async function addPayerNames(coverages: fhir.Coverage[], resolver: Resolver): Promise<NamedCoverage[]> {
   const payers = coverages.map((each) => list(each.payor)[0]);
-  const unnamed = payers.filter((payer) => text(payer?.display) === null);
-  const companies = await resolver.load<fhir.Organization>('Organization', refIds(unnamed, 'Organization'));
+  const companies = await resolver.load<fhir.Organization>('Organization', refIds(payers, 'Organization'));
   return coverages.map((coverage) => {
     const payer = list(coverage.payor)[0];
     const company = findReferred<fhir.Organization>(coverage, payer, 'Organization', companies);
-    return { coverage, payer_name: text(payer?.display) ?? text(company?.name) };
+    return { coverage, payer_name: text(company?.name) ?? text(payer?.display) };
   });
 }
 
@@ -157,6 +156,14 @@ export const coverage_fields: readonly Field<fhir.Coverage>[] = [
     },
   },
   {
+    property: 'plan_end_date',
+    label: 'Plan ends',
+    read: ({ period }) => text(period?.end)?.slice(0, 10) ?? null,
+    write: (coverage, value) => {
+      coverage.period = { ...coverage.period, end: value ?? undefined };
+    },
+  },
+  {
     property: 'copayment',
     label: 'Copayment',
     read: readCopayment,
@@ -186,13 +193,15 @@ export const coverage_fields: readonly Field<fhir.Coverage>[] = [
 
 /** The field values of a request, without company and subscriber, which are separate records. */
 export function coverageValues(
-  input: InsuranceFields & { member_id?: string | null | undefined; priority?: 1 | 2 | 3 | undefined },
+  input: InsuranceFields &
+    Pick<Partial<InsuranceUpdate>, 'priority' | 'plan_end_date'> & { member_id?: string | null | undefined },
 ): Record<string, unknown> {
   return {
     member_id: input.member_id ?? undefined,
     group_id: input.group_id,
     priority: input.priority,
     plan_begin_date: input.plan_begin_date,
+    plan_end_date: input.plan_end_date,
     copayment: input.copayment === null ? null : input.copayment?.toFixed(2),
     relationship_to_subscriber: input.relationship,
   };
@@ -243,7 +252,7 @@ export function readRelationship(relationship: fhir.CodeableConcept | undefined)
   return by_text ?? relationships_by_code.get(readCode(relationship, relationship_system)?.toLowerCase() ?? '') ?? null;
 }
 
-const class_system = 'http://terminology.hl7.org/CodeSystem/coverage-class';
+export const class_system = 'http://terminology.hl7.org/CodeSystem/coverage-class';
 const copay_system = 'http://terminology.hl7.org/CodeSystem/coverage-copay-type';
 const relationship_system = 'http://terminology.hl7.org/CodeSystem/subscriber-relationship';
 

@@ -13,7 +13,7 @@ import { can, reads } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { searchValue } from '../transport/search.ts';
 import { text } from '../values.ts';
-import { findOrCreate, requireId, requireRecords } from '../writeSteps.ts';
+import { findOrCreate, rejectUnsupported, requireId, requireRecords } from '../writeSteps.ts';
 import { coverage_fields, coverageValues, emptyCoverage, readRelationship } from './coverage.ts';
 import { requireGuarantor, symmetric_relationships } from './guarantors.ts';
 import { createSubscriber, isSelf, requireSearchableSubscriber, updateSubscriber } from './subscribers.ts';
@@ -52,6 +52,8 @@ export function updatePatientInsurance(emr: Emr): Operations['updatePatientInsur
   return {
     send: async (input, marker) => {
       const { guarantor_ehr_id } = input;
+      // Two coverages cannot be changed in one write.
+      rejectUnsupported({ insurance_sequence: input.sequence });
       const id = input.insurance_ehr_id;
       const present = await client.read<fhir.Coverage>('Coverage', id);
       const patient_ehr_id = refId(present?.beneficiary, 'Patient');
@@ -155,6 +157,7 @@ export const coverage_write_operations: readonly FhirOperation[] = [
   {
     operation: 'updatePatientInsurance',
     requires: [can('Coverage', 'read', 'update'), reads('Organization')],
+    unsupported_fields: ['insurance_sequence'],
     field_requires: { subscriber_demographics },
     open: updatePatientInsurance,
   },

@@ -1,7 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
 import type { LiveGuarantor } from '../../../model/liveChart.ts';
 import type { SubscriberRelationship } from '../../../model/requests/insurance.ts';
-import { type ResponsibleParty, responsible_parties } from '../../../model/requests/patients.ts';
+import { payer_fields, type ResponsibleParty, responsible_parties } from '../../../model/requests/patients.ts';
 import { EmrFailure } from '../../emrFailure.ts';
 import type { Payer } from '../../operations/guarantors.ts';
 import type { Operations } from '../../operations/operations.ts';
@@ -36,14 +36,7 @@ export async function listGuarantors(emr: Emr, patient_ehr_id: string): Promise<
 export const guarantor_requires: readonly Requirement[] = [can('RelatedPerson', 'create')];
 
 /** The fields of a new patient that are stored in it. */
-export const guarantor_fields = [
-  'responsible_party',
-  'responsible_party_first_name',
-  'responsible_party_last_name',
-  'responsible_party_sex',
-  'responsible_party_dob',
-  'responsible_party_phone',
-] as const;
+export const guarantor_fields = ['responsible_party', ...payer_fields] as const;
 
 /** Where a server has no accounts, the role of a related person says who is responsible. */
 export const responsible_party_requires: readonly Requirement[] = [

@@ -2,13 +2,13 @@ import type * as fhir from 'fhir/r4.js';
 import { fold } from '../../../model/fold.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
 import type { MrnRule } from '../../connector.ts';
-import { EmrFailure } from '../../emrFailure.ts';
+import { EmrFailure, unsupportedField } from '../../emrFailure.ts';
 import { findsNobody, type PatientSearch } from '../../operations/patients.ts';
 import { loadCoverages, type NamedCoverage, readMemberId } from '../coverage/coverage.ts';
 import { dependent, incrementalList, type List } from '../lists.ts';
 import { type FhirOperation, reading } from '../operation.ts';
 import { canSearch, createResolver, type Emr, type Resolver, refId, refIds } from '../references.ts';
-import { lists, reads, searches } from '../transport/capabilities.ts';
+import { listsOrExports, reads, searches } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { type SearchParams, searchValue } from '../transport/search.ts';
 import {
@@ -30,7 +30,11 @@ import { isReplaced, readMrn } from './mrn.ts';
 export const patients: List<fhir.Patient, PatientSource> = {
   type: 'Patient',
   toSources,
-  hasLeft: isReplaced,
+  toLeft: (patient, { client }) => {
+    if (!isReplaced(patient)) return undefined;
+    const mrn = readMrn(patient, client.mrn_rule);
+    return { ehr_id: patient.id ?? '', mrn, merged_into: findReplacing(patient) };
+  },
   dependents: [dependent('Coverage', (coverage: fhir.Coverage) => refId(coverage.beneficiary, 'Patient'))],
 };
 
@@ -51,7 +55,7 @@ export async function searchPatients(emr: Emr, search: PatientSearch): Promise<P
   if (findsNobody(search)) return [];
   const charts =
     search.mrn === undefined
-      ? await emr.client.searchAll<fhir.Patient>('Patient', toParams(emr, search))
+      ? await emr.client.searchAll<fhir.Patient>('Patient', toParams(emr.client, search))
       : await findCharts(emr.client, search.mrn);
   const matching = charts.filter((patient) => matchesSearch(patient, search, emr.timezone));
   return toSources(matching, emr, createResolver(emr.client));
@@ -150,18 +154,21 @@ async function findSurvivingChart(client: FhirClient, merged: fhir.Patient): Pro
   let patient: fhir.Patient | undefined = merged;
   while (patient && isReplaced(patient) && !seen.has(patient.id)) {
     seen.add(patient.id);
-    const replacing = list(patient.link).filter(({ type }) => type === 'replaced-by');
-    const targets = refIds(
-      replacing.map(({ other }) => other),
-      'Patient',
-    );
-    // Several, or one on another server: a person has to decide.
-    const [target = ''] = targets.length === 1 ? targets : [];
-    patient = await client.read<fhir.Patient>('Patient', target);
+    patient = await client.read<fhir.Patient>('Patient', findReplacing(patient) ?? '');
   }
   if (patient && !isReplaced(patient)) return patient;
   const message = 'This chart was merged into another one in the EMR, which cannot be determined.';
   throw new EmrFailure('refused', message, { code: 'patient_not_found' });
+}
+
+/** The id of the chart that this one was merged into. Null for several, or one on another server: a person has to decide. */
+function findReplacing({ link }: fhir.Patient): string | null {
+  const replacing = list(link).filter(({ type }) => type === 'replaced-by');
+  const targets = refIds(
+    replacing.map(({ other }) => other),
+    'Patient',
+  );
+  return targets.length === 1 ? (targets[0] ?? null) : null;
 }
 
 async function searchCharts(client: FhirClient, mrn: string): Promise<fhir.Patient[]> {
@@ -184,16 +191,22 @@ async function findById(client: FhirClient, id: string): Promise<fhir.Patient[]>
 /** Much longer values would exceed the URL limit of some servers. */
 const mrn_max = 200;
 
-function toParams({ client }: Emr, { dob, first_name, last_name, phone }: PatientSearch): SearchParams {
-  return {
+/** The criteria that the server can search by. Throws if none is left: it would return every patient. */
+function toParams(client: FhirClient, { dob, first_name, last_name, phone }: PatientSearch): SearchParams {
+  const findParam = (...names: string[]) => names.find((name) => canSearch(client, 'Patient', [name]));
+  const by_parts = findParam('family') !== undefined;
+  const criteria: [param: string | undefined, value: SearchParams[string] | undefined][] = [
     // Some servers store instants, which a plain date does not match.
-    ...(dob !== undefined && { birthdate: [`ge${dob}`, `le${dob}`] }),
-    ...(first_name !== undefined && { given: givenForms(first_name) }),
-    ...(last_name !== undefined && { family: nameForms(last_name) }),
-    ...(phone !== undefined && {
-      [canSearch(client, 'Patient', ['phone']) ? 'phone' : 'telecom']: phoneFormats(phone).map(searchValue).join(','),
-    }),
-  };
+    [findParam('birthdate'), dob === undefined ? undefined : [`ge${dob}`, `le${dob}`]],
+    [by_parts ? findParam('given') : undefined, first_name === undefined ? undefined : givenForms(first_name)],
+    [findParam('family', 'name'), last_name === undefined ? undefined : nameForms(last_name)],
+    [findParam('phone', 'telecom'), phone === undefined ? undefined : phoneFormats(phone).map(searchValue).join(',')],
+  ];
+  const params = Object.fromEntries(
+    criteria.flatMap(([param, value]) => (param === undefined || value === undefined ? [] : [[param, value]])),
+  );
+  if (Object.keys(params).length > 0) return params;
+  throw unsupportedField(dob !== undefined ? 'dob' : phone !== undefined ? 'phone' : 'last_name');
 }
 
 /** A first name of several words may be several given names, so its first word is searched too. */
@@ -258,7 +271,7 @@ function hasDigits(phone: string | undefined, digits: string): boolean {
 }
 
 export const patient_operations: readonly FhirOperation[] = [
-  { operation: 'listPatients', requires: [lists('Patient')], open: (emr) => incrementalList(emr, patients) },
+  { operation: 'listPatients', requires: [listsOrExports('Patient')], open: (emr) => incrementalList(emr, patients) },
   {
     operation: 'findPatient',
     requires: [searches('Patient', 'identifier'), reads('Patient')],
@@ -266,8 +279,18 @@ export const patient_operations: readonly FhirOperation[] = [
   },
   {
     operation: 'searchPatients',
-    requires: [searches('Patient', 'identifier', 'birthdate', 'given', 'family', 'phone|telecom'), reads('Patient')],
-    field_requires: { include: [searches('Coverage', 'beneficiary|patient')] },
+    requires: [
+      { ...searches('Patient', 'identifier'), or: searches('Patient', 'family|name', 'birthdate') },
+      reads('Patient'),
+    ],
+    field_requires: {
+      include: [searches('Coverage', 'beneficiary|patient')],
+      dob: [searches('Patient', 'birthdate')],
+      first_name: [searches('Patient', 'family|name')],
+      last_name: [searches('Patient', 'family|name')],
+      phone: [searches('Patient', 'phone|telecom')],
+      mrn: [searches('Patient', 'identifier')],
+    },
     open: reading(searchPatients),
   },
 ];

@@ -7,7 +7,7 @@ import { type List, plainList } from '../lists.ts';
 import type { FhirOperation } from '../operation.ts';
 import { phoneFormats } from '../patients/patients.ts';
 import { canSearch, type Emr, findReferencing, readActors, refIds } from '../references.ts';
-import { lists, type ServerFacts } from '../transport/capabilities.ts';
+import { listsOrExports, type ServerFacts } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { type SearchParams, searchValue } from '../transport/search.ts';
 import {
@@ -215,5 +215,5 @@ async function recordHidden(client: FhirClient, hidden: boolean): Promise<void> 
 }
 
 export const location_operations: readonly FhirOperation[] = [
-  { operation: 'listLocations', requires: [lists('Location')], open: (emr) => plainList(emr, locations(emr)) },
+  { operation: 'listLocations', requires: [listsOrExports('Location')], open: (emr) => plainList(emr, locations(emr)) },
 ];

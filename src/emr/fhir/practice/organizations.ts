@@ -2,7 +2,7 @@ import type * as fhir from 'fhir/r4.js';
 import type { InsuranceProviderSource } from '../../../model/records/insuranceProviders.ts';
 import { type List, plainList } from '../lists.ts';
 import type { FhirOperation } from '../operation.ts';
-import { lists } from '../transport/capabilities.ts';
+import { listsOrExports } from '../transport/capabilities.ts';
 import { marker_system } from '../transport/creates.ts';
 import { addressParts, code_systems, currentAddress, first, hasCode, list, readIdentifier, text } from '../values.ts';
 
@@ -72,7 +72,7 @@ export function readOrganizationName({ name, alias }: fhir.Organization): string
 export const insurance_provider_operations: readonly FhirOperation[] = [
   {
     operation: 'listInsuranceProviders',
-    requires: [lists('Organization')],
+    requires: [listsOrExports('Organization')],
     open: (emr) => plainList(emr, insuranceProviders),
   },
 ];

@@ -8,7 +8,7 @@ import type { Field } from '../fields.ts';
 import { type List, readAll, wholeList } from '../lists.ts';
 import { type FhirOperation, reading } from '../operation.ts';
 import { canSearch, createResolver, type Emr, refId, refIds, searchChart } from '../references.ts';
-import { can, lists, type Requirement, reads, searches } from '../transport/capabilities.ts';
+import { can, listsOrExports, type Requirement, reads, searches } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import { addressParts, contactValue, currentAddress, list, readLabel, text, toStatus } from '../values.ts';
 import { requireRecords } from '../writeSteps.ts';
@@ -30,7 +30,7 @@ async function* listPharmacies(emr: Emr): AsyncGenerator<PharmacySource[]> {
     type: 'Location',
     toSources: async (page) => page.filter(isPharmacyLocation).map(locationToPharmacy),
   };
-  if (canSearch(emr.client, 'Location')) yield* readAll(emr, places);
+  if (emr.client.capabilities.listPlan('Location')) yield* readAll(emr, places);
 }
 
 /** The pharmacies that the chart names as preferred, then those of the prescriptions. */
@@ -181,7 +181,7 @@ function withPharmacy(patient: fhir.Patient, pharmacy_ehr_id: string): fhir.Exte
 }
 
 export const pharmacy_operations: readonly FhirOperation[] = [
-  { operation: 'listPharmacies', requires: [lists('Organization')], open: pharmacies },
+  { operation: 'listPharmacies', requires: [listsOrExports('Organization')], open: pharmacies },
   {
     operation: 'listPatientPharmacies',
     requires: [{ ...searches('MedicationRequest', 'patient'), or: reads('Patient') }],

@@ -3,8 +3,11 @@ import { fold } from '../../../model/fold.ts';
 import type { ProviderSource } from '../../../model/records/providers.ts';
 import type { ReferringProviderSource } from '../../../model/records/referringProviders.ts';
 import type { StaffMemberSource } from '../../../model/records/staff.ts';
+import { EmrFailure } from '../../emrFailure.ts';
 import { isSamePerson } from '../../operations/insurance.ts';
 import { collect, type Listing } from '../../operations/operation.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { NewReferringProvider } from '../../operations/practice.ts';
 import { toHours } from '../appointments/hours.ts';
 import {
   availabilityWindow,
@@ -15,14 +18,16 @@ import {
   type SlotPart,
   slot_types,
 } from '../appointments/slots.ts';
+import { readList } from '../listReads.ts';
 import { type List, shortList } from '../lists.ts';
 import { type FhirOperation, reading } from '../operation.ts';
 import { nameForms } from '../patients/patients.ts';
 import { canSearch, createResolver, type Emr, loadReferredRoles, refIds } from '../references.ts';
-import { lists, type Requirement, searches } from '../transport/capabilities.ts';
+import { lists, listsOrExports, type Requirement, searches, stores } from '../transport/capabilities.ts';
 import type { FhirClient } from '../transport/client.ts';
 import {
   addressParts,
+  code_systems,
   contactValue,
   currentAddress,
   first,
@@ -34,6 +39,7 @@ import {
   readNpi,
   toStatus,
 } from '../values.ts';
+import { findMarked, requireId } from '../writeSteps.ts';
 
 /**
  * FHIR does not separate providers, staff and referring providers. All three lists contain every practitioner;
@@ -93,18 +99,29 @@ export async function findReferringProviders(
   return referringProviders.toSources(await findPractitioners(emr.client, name), emr, createResolver(emr.client));
 }
 
-/** The practitioners with exactly this name. The server must search them by family name. */
+/** The practitioners with exactly this name. The server must search them by name, or list them. */
 export async function findPractitioners(
   client: FhirClient,
   person: { first_name: string; last_name: string },
 ): Promise<fhir.Practitioner[]> {
   if (fold(person.last_name) === '') return [];
-  const family = nameForms(person.last_name);
-  const matches = await client.searchAll<fhir.Practitioner>('Practitioner', { family });
+  const param = ['family', 'name'].find((name) => canSearch(client, 'Practitioner', [name]));
+  const matches = param
+    ? await client.searchAll<fhir.Practitioner>('Practitioner', { [param]: nameForms(person.last_name) })
+    : await listEveryone(client);
   return matches.filter(({ name }) => {
     const { first: first_name, last: last_name } = readName(name);
     return isSamePerson(person, { first_name, last_name });
   });
+}
+
+async function listEveryone(client: FhirClient): Promise<fhir.Practitioner[]> {
+  const everyone: fhir.Practitioner[] = [];
+  // Practitioners are not read by days, so the time zone does not matter.
+  for await (const { matches } of readList<fhir.Practitioner>({ client, timezone: 'UTC' }, 'Practitioner')) {
+    everyone.push(...matches);
+  }
+  return everyone;
 }
 
 export function toStaffMember(practitioner: fhir.Practitioner, roles: fhir.PractitionerRole[]): StaffMemberSource {
@@ -178,20 +195,78 @@ export function toProvider(
   };
 }
 
+function createReferringProvider({ client }: Emr): Operations['createReferringProvider'] {
+  return {
+    send: async (input, marker) => {
+      const present = await findMarked<fhir.Practitioner>(client, 'Practitioner', marker);
+      if (present) return { ehr_id: requireId(present) };
+      await rejectKnownNpi(client, input.npi);
+      return { ehr_id: requireId(await client.create(toPractitioner(input), marker)) };
+    },
+    ...(client.canFind('Practitioner') && {
+      find: async (marker) => {
+        const created = await client.findCreated<fhir.Practitioner>('Practitioner', marker);
+        return created && { ehr_id: requireId(created) };
+      },
+    }),
+  };
+}
+
+/** FHIR servers store several practitioners with one NPI. */
+async function rejectKnownNpi(client: FhirClient, npi: string): Promise<void> {
+  if (!canSearch(client, 'Practitioner', ['identifier'])) return;
+  const identifier = `${code_systems.us_npi}|${npi}`;
+  const matches = await client.searchAll<fhir.Practitioner>('Practitioner', { identifier });
+  // A server may ignore the parameter and return everybody.
+  const known = matches.some((each) => each.active !== false && readNpi(each.identifier) === npi);
+  if (!known) return;
+  throw new EmrFailure('refused', `A practitioner with NPI ${npi} already exists.`, { code: 'duplicate_record' });
+}
+
+function toPractitioner(input: NewReferringProvider): fhir.Practitioner {
+  const telecom = (['phone', 'fax', 'email'] as const).flatMap((system): fhir.ContactPoint[] => {
+    const value = input[system];
+    return value === null ? [] : [{ system, value, use: 'work' }];
+  });
+  const { address_street, address_city, address_state, address_zip } = input;
+  const address: fhir.Address = {
+    use: 'work',
+    ...(address_street !== null && { line: [address_street] }),
+    ...(address_city !== null && { city: address_city }),
+    ...(address_state !== null && { state: address_state }),
+    ...(address_zip !== null && { postalCode: address_zip }),
+  };
+  return {
+    resourceType: 'Practitioner',
+    active: true,
+    identifier: [{ system: code_systems.us_npi, value: input.npi }],
+    name: [{ use: 'official', family: input.last_name, given: [input.first_name] }],
+    ...(telecom.length > 0 && { telecom }),
+    ...(Object.keys(address).length > 1 && { address: [address] }),
+  };
+}
+
 function readId({ id }: fhir.Practitioner): string {
   return id ?? '';
 }
 
 /** What finding a doctor by name needs. */
-export const named_doctor: readonly Requirement[] = [searches('Practitioner', 'family')];
+export const named_doctor: readonly Requirement[] = [
+  { ...searches('Practitioner', 'family|name'), or: lists('Practitioner') },
+];
 
 export const provider_operations: readonly FhirOperation[] = [
-  { operation: 'listProviders', requires: [lists('Practitioner')], open: (emr) => listPractitioners(emr, providers) },
-  { operation: 'listStaff', requires: [lists('Practitioner')], open: (emr) => listPractitioners(emr, staff) },
+  {
+    operation: 'listProviders',
+    requires: [listsOrExports('Practitioner')],
+    open: (emr) => listPractitioners(emr, providers),
+  },
+  { operation: 'listStaff', requires: [listsOrExports('Practitioner')], open: (emr) => listPractitioners(emr, staff) },
   {
     operation: 'listReferringProviders',
-    requires: [lists('Practitioner')],
+    requires: [listsOrExports('Practitioner')],
     open: (emr) => listPractitioners(emr, referringProviders),
   },
   { operation: 'findReferringProviders', requires: named_doctor, open: reading(findReferringProviders) },
+  { operation: 'createReferringProvider', requires: [stores('Practitioner')], open: createReferringProvider },
 ];

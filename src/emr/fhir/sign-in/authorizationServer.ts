@@ -5,7 +5,7 @@ import type { EmrEndpoint } from '../../connector.ts';
 import { noResponse, parseResponse, response_limits } from '../../emrCalls.ts';
 import { EmrFailure, type EmrFailureKind } from '../../emrFailure.ts';
 import { type EndpointPins, first_segment, isPinned, isSameHost, matchHost, same_host } from '../../endpointPins.ts';
-import { call, type FhirResponse } from '../transport/call.ts';
+import { call, type FhirResponse, isBelowBase } from '../transport/call.ts';
 import { buildUrl } from '../transport/server.ts';
 
 /** An authorization server. Stored in the grant, so that a renewal does not need discovery. */
@@ -28,6 +28,8 @@ export type AuthorizationServer = {
   algorithms?: string[] | undefined;
   /** How the secret was sent when the server accepted it. Not tried again otherwise. */
   secret_method?: SecretMethod | undefined;
+  /** The scopes of a service that the server accepted. Others are not tried again. */
+  scope?: string | undefined;
   /** The server grants a service what it is registered for, and only if no scope is named. */
   unscoped?: boolean | undefined;
 };
@@ -117,10 +119,12 @@ function readTexts(value: unknown): string[] | undefined {
 
 /** Returns undefined if there is no such document. Throws if the server is unavailable. */
 async function readJson(endpoint: EmrEndpoint, address: string): Promise<unknown> {
+  const base = new URL(endpoint.address);
   try {
     const response = await endpoint.outbound.fetch(address, {
       method: 'GET',
-      headers: { accept: 'application/json' },
+      // An API key goes no further than the EMR.
+      headers: { ...(isBelowBase(base, new URL(address)) && endpoint.headers), accept: 'application/json' },
       signal: endpoint.signal,
       timeout_ms: 10_000,
       response_bytes_max: response_limits.sign_in.bytes_max,

@@ -3,19 +3,24 @@ import type * as fhir from 'fhir/r4.js';
 import type { Access, Connector, EmrEndpoint, Evidence } from '../../connector.ts';
 import { EmrFailure } from '../../emrFailure.ts';
 import type { Capability } from '../../operations/operations.ts';
-import { operations, supportedCapabilities } from '../operations.ts';
+import { supportedCapabilities } from '../operations.ts';
 import { type FhirResponse, unreadable_response } from '../transport/call.ts';
-import {
-  mergeParams,
-  observedFacts,
-  type ServerFacts,
-  toCapabilities,
-  toServerFacts,
-} from '../transport/capabilities.ts';
+import { mergeParams, type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
 import { openSession } from '../transport/client.ts';
 import { marker_system } from '../transport/creates.ts';
-import { probedTypes, probeParams, readReferred, type Sample, sampleType } from '../transport/paramProbes.ts';
-import { toBundle, toPage } from '../transport/search.ts';
+import { type ExportTarget, exportable_types } from '../transport/exports.ts';
+import { observedFacts } from '../transport/observedFacts.ts';
+import {
+  probedTypes,
+  probeParams,
+  readReferred,
+  type Sample,
+  type SampleSearch,
+  sampleMatches,
+  sampleType,
+} from '../transport/paramProbes.ts';
+import { findPlan, first_day, planned_types } from '../transport/plans.ts';
+import { type SearchParams, toBundle, toPage } from '../transport/search.ts';
 import { buildUrl, type SearchServer, type SendRequest } from '../transport/server.ts';
 import { requireStatement } from './authorizationServer.ts';
 import { limitToScopes } from './signInWays.ts';
@@ -35,10 +40,11 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
   const facts = limitToScopes(toServerFacts(statement), session.grant().scope);
   // Written by signIn, or here, from a value of this type.
   const previous: ServerFacts | undefined = access.grant.server && JSON.parse(access.grant.server);
+  const { bulk_group = null } = endpoint;
   const probed =
-    !thorough && previous && isRecent(previous, facts)
+    !thorough && previous && isRecent(previous, facts) && (previous.bulk_group ?? null) === bulk_group
       ? { ...previous, ...facts }
-      : await probeServer(base, facts, session.request, { previous, retry_refused });
+      : await probeServer(base, facts, session.request, { previous, retry_refused, bulk_group });
   const grant = session.grant();
   const capabilities = supportedCapabilities(toCapabilities(probed));
   const server = JSON.stringify({ ...probed, offered: capabilities } satisfies ServerFacts);
@@ -50,10 +56,10 @@ export const refreshCapabilities: NonNullable<Connector['refreshCapabilities']> 
 
 /** What the account would offer if the server had not refused it in use. */
 function refusedInUse(
-  { refused, dropped_extensions, ...facts }: ServerFacts,
+  { refused, dropped_extensions, refused_export, ...facts }: ServerFacts,
   offered: readonly Capability[],
 ): Evidence[] {
-  if (!refused && !dropped_extensions) return [];
+  if (!refused && !dropped_extensions && !refused_export) return [];
   return supportedCapabilities(toCapabilities(facts))
     .filter((capability) => !offered.includes(capability))
     .map((capability) => ({ capability, state: 'refused' }));
@@ -76,9 +82,14 @@ export async function probeServer(
   base: URL,
   facts: ServerFacts,
   request: SendRequest,
-  options: { previous?: ServerFacts | undefined; retry_refused?: boolean; deadline_ms?: number } = {},
+  options: {
+    previous?: ServerFacts | undefined;
+    retry_refused?: boolean;
+    deadline_ms?: number;
+    bulk_group?: string | null | undefined;
+  } = {},
 ): Promise<ServerFacts> {
-  const { previous, retry_refused = false, deadline_ms = Number.POSITIVE_INFINITY } = options;
+  const { previous, retry_refused = false, deadline_ms = Number.POSITIVE_INFINITY, bulk_group = null } = options;
   const stated = toCapabilities(facts);
   const types = probedTypes().filter((type) => stated.interactions(type).has('search-type'));
   const unprobed: SearchServer = { base, request, capabilities: { searches_by_form: false } };
@@ -86,21 +97,22 @@ export async function probeServer(
   await inParallel(types, async (type) => {
     if (Date.now() < deadline_ms) samples.set(type, await sampleType(unprobed, type));
   });
+  const plans = await probePlans(unprobed, facts, samples, { previous, deadline_ms });
   const patients = samples.get('Patient');
-  if (patients?.outcome === 'narrow') {
+  if (patients?.outcome === 'narrow' && patients.records.length === 0) {
     patients.records.push(...(await readReferred(unprobed, 'Patient', samples.values())));
   }
   const searches_by_form = await searchesByForm(base, facts, request, {
     previous: previous?.searches_by_form ?? false,
     patient_id: samples.get('Patient')?.records[0]?.id,
   });
-  const probed: ServerFacts = { ...facts, searches_by_form, unlisted: [], forbidden: [] };
+  const probed: ServerFacts = { ...facts, searches_by_form, unlisted: [], forbidden: [], ...plans };
   await inParallel(types, async (type) => {
     const sample = samples.get(type);
     const isIn = (types_before: string[] | undefined) => types_before?.includes(type) ?? false;
     const unknown = !sample || sample.outcome === 'unknown';
     const narrow = unknown ? isIn(previous?.unlisted) : sample.outcome === 'narrow';
-    if (listed_types.has(type) && narrow) probed.unlisted?.push(type);
+    if (narrow) probed.unlisted?.push(type);
     if (unknown ? isIn(previous?.forbidden) : sample.outcome === 'forbidden') probed.forbidden?.push(type);
     const server = { ...unprobed, capabilities: { searches_by_form } };
     const findings =
@@ -113,11 +125,13 @@ export async function probeServer(
   });
   probed.unlisted?.sort();
   probed.forbidden?.sort();
+  const exports = await probeExport(unprobed, probed, { previous, bulk_group, deadline_ms });
   // Observed during writes, so a probe does not reset it.
   const { unmarked, marked } = previous ?? {};
   const complete = samples.size === types.length && Date.now() < deadline_ms;
   return {
     ...probed,
+    ...exports,
     ...(unmarked && { unmarked }),
     ...(marked && { marked }),
     ...observedFacts(previous, facts, { now_ms: Date.now(), retry_refused }),
@@ -125,12 +139,89 @@ export async function probeServer(
   };
 }
 
-const listed_types = new Set(
-  operations
-    .flatMap(({ requires = [] }) => requires)
-    .filter(({ all }) => all)
-    .map(({ type }) => type),
-);
+/**
+ * Finds out how the types that the server lists only by criteria are listed nevertheless, and which searches by a single
+ * parameter it refuses. Adds the records that were found to the samples. What is not known is taken from the previous
+ * probe.
+ */
+async function probePlans(
+  server: SearchServer,
+  facts: ServerFacts,
+  samples: ReadonlyMap<string, Sample>,
+  { previous, deadline_ms }: { previous: ServerFacts | undefined; deadline_ms: number },
+): Promise<Pick<ServerFacts, 'plans' | 'refused_params'>> {
+  const plans: NonNullable<ServerFacts['plans']> = {};
+  const refused: NonNullable<ServerFacts['refused_params']> = {};
+  const narrow = [...samples].filter(([, { outcome }]) => outcome === 'narrow');
+  const inTime = () => Date.now() < deadline_ms;
+  const probe = (name: string, value: string) =>
+    inParallel(narrow, async ([type, { records }]) => {
+      if (!facts.types[type]?.params.includes(name) || records.length > 0) return;
+      const { outcome } = inTime() ? await sampleMatches(server, type, { [name]: value }) : { outcome: 'unknown' };
+      const before = outcome === 'unknown' && previous?.refused_params?.[type]?.includes(name);
+      if (outcome === 'rejected' || before) refused[type] = [...(refused[type] ?? []), name];
+    });
+  await probe('_lastUpdated', `ge${first_day}`);
+  // In the order of the table, because appointments are listed for each location that is found.
+  for (const type of planned_types) {
+    const sample = samples.get(type);
+    const earlier = previous?.plans?.[type];
+    if (sample?.outcome !== 'narrow') {
+      if (sample?.outcome !== 'listed' && earlier) plans[type] = earlier;
+      continue;
+    }
+    const declared = new Set(facts.types[type]?.params.filter((name) => !refused[type]?.includes(name)));
+    const find = (params: SearchParams) => sampleMatches(server, type, params);
+    const result = inTime() ? await findPlan(type, declared, find, samples) : 'unknown';
+    if (result === 'unknown' && earlier) plans[type] = earlier;
+    if (typeof result === 'string') continue;
+    plans[type] = result.plan;
+    sample.records.push(...result.records);
+  }
+  // Our records are searched by their marker alone.
+  await probe('identifier', `${marker_system}|${randomUUID()}`);
+  const [patient] = samples.get('Patient')?.records ?? [];
+  // Charts that are searched by more than the patient cannot be read.
+  for (const name of patient ? ['patient', 'subject', 'beneficiary'] : []) await probe(name, `Patient/${patient?.id}`);
+  return {
+    ...(Object.keys(plans).length > 0 && { plans }),
+    ...(Object.keys(refused).length > 0 && { refused_params: refused }),
+  };
+}
+
+/** What can be exported, if a list cannot be read completely otherwise. */
+async function probeExport(
+  server: SearchServer,
+  facts: ServerFacts,
+  options: { previous: ServerFacts | undefined; bulk_group: string | null; deadline_ms: number },
+): Promise<Pick<ServerFacts, 'export' | 'bulk_group'>> {
+  const { previous, bulk_group, deadline_ms } = options;
+  const named = bulk_group === null ? {} : { bulk_group };
+  const { listsAll, interactions } = toCapabilities(facts);
+  if (exportable_types.every((type) => listsAll(type) || interactions(type).size === 0)) return named;
+  const find = (params: SearchParams) => sampleMatches(server, 'Group', params);
+  const target = Date.now() < deadline_ms ? await findExportTarget(facts, bulk_group, find) : 'unknown';
+  const known = target === 'unknown' ? previous?.export : target;
+  return { ...named, ...(known && known !== 'none' && { export: known }) };
+}
+
+/**
+ * What to export: the group that the EMR app names, all patients if the server supports that, or the only group that it
+ * lists. Of several groups, any could be a part of the practice.
+ */
+async function findExportTarget(
+  { types }: Pick<ServerFacts, 'types'>,
+  bulk_group: string | null,
+  findGroups: SampleSearch,
+): Promise<ExportTarget | 'none' | 'unknown'> {
+  if (bulk_group !== null) return { path: `Group/${bulk_group}`, named: true };
+  if (types.Patient?.exports) return { path: 'Patient', named: false };
+  if (!types.Group?.exports) return 'none';
+  const { outcome, records } = await findGroups({});
+  if (outcome === 'unknown') return 'unknown';
+  const [group, ...others] = records;
+  return group?.id === undefined || others.length > 0 ? 'none' : { path: `Group/${group.id}`, named: false };
+}
 
 /** Reads at a time. Servers that fail on concurrent requests do so on writes. */
 const parallel_max = 4;

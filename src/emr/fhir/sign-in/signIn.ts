@@ -7,7 +7,7 @@ import { supportedCapabilities } from '../operations.ts';
 import { guessMrnRule, readPatients } from '../patients/mrn.ts';
 import { call } from '../transport/call.ts';
 import { type ServerFacts, toCapabilities, toServerFacts } from '../transport/capabilities.ts';
-import { sampleType } from '../transport/paramProbes.ts';
+import { samplePlanned } from '../transport/paramProbes.ts';
 import { buildUrl, type SendRequest } from '../transport/server.ts';
 import { first, list, text } from '../values.ts';
 import {
@@ -45,15 +45,17 @@ export async function signIn(
   if (access === 'no_records') return { outcome: 'refused', reason: 'no_records' };
   const base = new URL(endpoint.address);
   const request: SendRequest = (input) => call(endpoint, input, tokens.access_token);
-  const probed = await probeServer(base, facts, request, { deadline_ms: Date.now() + probe_ms_max });
+  const { bulk_group } = endpoint;
+  const probed = await probeServer(base, facts, request, { deadline_ms: Date.now() + probe_ms_max, bulk_group });
   const server = { base, request, capabilities: toCapabilities(probed) };
+  const patients = await samplePlanned(server, 'Patient', server.capabilities.listPlan('Patient')?.sample);
   return {
     outcome: 'signed_in',
     grant: toGrant(tokens, authority, JSON.stringify(probed)),
     user: await toUser(endpoint, tokens, credentials),
     timezone: await findTimezone(endpoint, probed, tokens.access_token),
     capabilities: supportedCapabilities(toCapabilities(probed)),
-    mrn_guess: guessMrnRule(readPatients(await sampleType(server, 'Patient'))),
+    mrn_guess: guessMrnRule(readPatients(patients)),
   };
 }
 
@@ -145,7 +147,7 @@ async function toUser(
 /**
  * Who an access token is for, if it is a JWT. Its signature is the server's to check: it has accepted the token by now.
  */
-function readClaims(access_token: string): { fhir_user?: string; subject?: string } {
+export function readClaims(access_token: string): { fhir_user?: string; subject?: string } {
   try {
     const payload: unknown = JSON.parse(Buffer.from(access_token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     const { fhirUser, sub } = Object(payload) as { fhirUser?: unknown; sub?: unknown };
@@ -173,6 +175,9 @@ async function findTimezone(
   if (!capabilities.interactions('Location').has('search-type')) return undefined;
   const url = searchUrl(endpoint, 'Location', 50);
   if (!capabilities.usesShaping('Location', '_count')) url.search = '';
+  for (const [name, values] of Object.entries(capabilities.listPlan('Location')?.sample ?? {})) {
+    for (const value of [values].flat()) url.searchParams.append(name, value);
+  }
   const request = { method: 'GET', url, returns: 'list' } as const;
   const response = await call(endpoint, request, access_token);
   const entries = response.resource?.resourceType === 'Bundle' ? (response.resource.entry ?? []) : [];
@@ -213,8 +218,11 @@ function searchUrl(endpoint: EmrEndpoint, type: string, count: number): URL {
   return url;
 }
 
-/** Authorization code with PKCE. The verifier stays on our side, and the code is useless without it. */
-export const pageSignIn: PageSignIn = {
+/**
+ * Authorization code with PKCE. The verifier stays on our side, and the code is useless without it. `chooseScopes`: the
+ * scopes to request, of those that the server lists.
+ */
+export const createPageSignIn = (chooseScopes: (supported: readonly string[] | undefined) => string): PageSignIn => ({
   start: async (at, credentials, { return_address, state }) => {
     const { endpoint, steps, add } = collectSteps(at);
     const authority = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
@@ -224,9 +232,9 @@ export const pageSignIn: PageSignIn = {
     }
     requireTrusted(endpoint, authority, { page: true });
     const verifier = oauth.randomPKCECodeVerifier();
-    const supported = scopesFor('user', authority.scopes);
-    const scope = authority.issuer ? supported : withoutIdentity(supported);
-    const nonce = scope.split(' ').includes('openid') ? oauth.randomNonce() : undefined;
+    const supported = chooseScopes(authority.scopes);
+    const scope = endpoint.scope ?? (authority.issuer ? supported : withoutIdentity(supported));
+    const nonce = authority.issuer && scope.split(' ').includes('openid') ? oauth.randomNonce() : undefined;
     const url = oauth.buildAuthorizationUrl(oauthConfiguration({ endpoint, authority, credentials }), {
       redirect_uri: return_address,
       scope,
@@ -275,7 +283,9 @@ export const pageSignIn: PageSignIn = {
     if (outcome.refused === 'invalid_grant') return { outcome: 'refused', reason: 'expired' };
     return toRefusal({ ...outcome, scopes: scope }, credentials, authority);
   },
-};
+});
+
+export const pageSignIn = createPageSignIn((supported) => scopesFor('user', supported));
 
 /** An identity token cannot be verified without knowing its issuer, so none is requested. */
 function withoutIdentity(scope: string): string {

@@ -86,6 +86,16 @@ export function scopesFor(level: 'system' | 'user', supported: readonly string[]
   return [...(supported ? more : ['offline_access']), ...records].join(' ');
 }
 
+/**
+ * The scopes to try for the service itself, in this order. A server that lists none may know one of the notations only,
+ * and some grant all requested scopes or none.
+ */
+export function systemScopes(supported: readonly string[] | undefined): string[] {
+  const first = scopesFor('system', supported);
+  const lists_system = supported?.some((scope) => scope.startsWith('system/'));
+  return lists_system ? [first] : [first, 'system/*.cruds', 'system/*.*'];
+}
+
 /** Restricts the server's capabilities to the granted scopes. Scopes that name no records are ignored. */
 export function limitToScopes(facts: ServerFacts, granted: string | undefined): ServerFacts {
   const scopes = (granted ?? '').split(/\s+/).flatMap(parseScope);

@@ -6,7 +6,7 @@ import { noResponse, parseResponse, response_limits } from '../../emrCalls.ts';
 import { EmrFailure } from '../../emrFailure.ts';
 import { type AuthorizationServer, requireTrusted, type SecretMethod } from './authorizationServer.ts';
 import { clearerRefusal, mayBeAuthentication, type TokenRefusal } from './refusals.ts';
-import { scopesFor } from './signInWays.ts';
+import { systemScopes } from './signInWays.ts';
 
 /** We, as a client of an authorization server. */
 type OauthClient = { endpoint: EmrEndpoint; authority: AuthorizationServer; credentials: Credentials };
@@ -28,18 +28,32 @@ export type Tokens = {
 
 /**
  * Requests a token for the service itself, by secret or by an assertion signed with our key. If the server refuses the
- * scopes, it is requested once more without any, for whatever the client is registered for.
+ * scopes, the next ones are requested, and then none, for whatever the client is registered for. The scopes that an
+ * owner wrote are the only ones that are requested.
  */
 export async function requestTokens(client: OauthClient): Promise<TokenOutcome> {
-  const { authority } = client;
+  const { authority, endpoint } = client;
   const request = (server: AuthorizationServer, parameters: Record<string, string>) =>
     obtainTokens({ ...client, authority: server }, (config) => oauth.clientCredentialsGrant(config, parameters));
+  if (endpoint.scope) {
+    const outcome = await request(authority, { scope: endpoint.scope });
+    return isScopeRefused(outcome) ? { ...outcome, scopes: endpoint.scope } : outcome;
+  }
   if (authority.unscoped) return request(authority, {});
-  const scope = scopesFor('system', authority.scopes);
-  const outcome = await request(authority, { scope });
-  if (!('refused' in outcome) || outcome.refused !== 'invalid_scope') return outcome;
-  const registered = await request({ ...authority, unscoped: true }, {});
-  return 'refused' in registered ? { ...outcome, scopes: scope } : registered;
+  const scopes = authority.scope ? [authority.scope] : systemScopes(authority.scopes);
+  let refused: TokenOutcome | undefined;
+  for (const scope of scopes) {
+    const outcome = await request({ ...authority, scope }, { scope });
+    if (!isScopeRefused(outcome)) return outcome;
+    refused ??= { ...outcome, scopes: scope };
+  }
+  const { scope: _, ...unscoped } = authority;
+  const registered = await request({ ...unscoped, unscoped: true }, {});
+  return refused && 'refused' in registered ? refused : registered;
+}
+
+function isScopeRefused(outcome: TokenOutcome): outcome is TokenRefusal {
+  return 'refused' in outcome && outcome.refused === 'invalid_scope';
 }
 
 export async function refreshTokens(client: OauthClient, refresh_token: string): Promise<TokenOutcome> {
@@ -196,7 +210,7 @@ function guardedFetch(endpoint: EmrEndpoint, exchanged: Exchanged): oauth.Custom
   return async (url, { method, headers, body }) => {
     const response = await endpoint.outbound.fetch(url, {
       method: method === 'POST' ? 'POST' : 'GET',
-      headers,
+      headers: { ...endpoint.headers, ...headers },
       body: body === null || body === undefined ? undefined : String(body),
       signal: endpoint.signal,
       timeout_ms: 15_000,

@@ -4,13 +4,14 @@ import type { OutboundResponse } from '../../../platform/security/outbound.ts';
 import type { EmrEndpoint, LoadSign } from '../../connector.ts';
 import { parseResponse, type ResponseKind, sendRequest, tooBusy } from '../../emrCalls.ts';
 import { EmrFailure, type EmrFailureKind } from '../../emrFailure.ts';
+import { requirePractice, withPractice } from './practice.ts';
 
 export type FhirRequest = {
-  method: 'GET' | 'POST' | 'PUT';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH';
   url: URL;
   headers?: Record<string, string>;
   /** A resource, the parameters of a search, or a file, whose type is then in `headers`. */
-  body?: fhir.FhirResource | URLSearchParams | Buffer;
+  body?: fhir.FhirResource | URLSearchParams | Buffer | undefined;
   /** What the response contains. Default: `record`. */
   returns?: ResponseKind;
   /** Whether it changes a chart. A lost response then leaves the outcome unknown. */
@@ -28,6 +29,8 @@ export type FhirResponse = {
   resource: fhir.FhirResource | undefined;
   /** Ids in a successful response that is JSON but no resource: `{"pid":103,"uuid":"…"}`. */
   named_ids: readonly string[];
+  /** The response is an error that lists `validationErrors`, and no resource. */
+  validation_errors: boolean;
   empty: boolean;
 };
 
@@ -42,7 +45,7 @@ export async function call(
 ): Promise<FhirResponse> {
   const kind_if_sent = kindIfSent(request);
   if (access_token !== undefined) requireBelowBase(endpoint, request.url);
-  const response = await exchange(endpoint, request, access_token);
+  const response = await exchangeInBudget(endpoint, withPractice(endpoint, request), access_token);
   const { status, headers } = response;
   const sign = loadSign(request, status);
   if (sign) await endpoint.observeLoad?.(sign);
@@ -59,13 +62,15 @@ export async function call(
   const parsed = await parseResponse(response, request.returns ?? 'record');
   if (parsed && 'too_complex' in parsed && status < 400) throw new EmrFailure(kind_if_sent, too_large);
   const resource = parsed && 'json' in parsed ? readResource(parsed.json) : undefined;
+  if (resource) requirePractice(endpoint, resource);
   const empty = response.body.length === 0;
   // A proxy's error page does not mean "no such record" or a rejection, except of the size.
   const returned_page = request.returns_404_page && status === 404;
   if (status >= 400 && status !== 401 && status !== 413 && !returned_page && isHtmlPage(response))
     throw new EmrFailure(kind_if_sent, unreadable_response);
   const named_ids = parsed && 'json' in parsed && !resource && status < 300 ? readIds(parsed.json) : [];
-  return { status, headers, resource, named_ids, empty };
+  const validation_errors = parsed !== undefined && 'json' in parsed && hasValidationErrors(parsed.json);
+  return { status, headers, resource, named_ids, empty, validation_errors };
 }
 
 /**
@@ -88,13 +93,18 @@ export function isBelowBase(base: URL, url: URL): boolean {
   return url.origin === base.origin && below && !climbs;
 }
 
-/** What a response says about the server's load, if anything. A search may be a POST, too. */
-function loadSign({ method, body }: FhirRequest, status: number): LoadSign | undefined {
+/** What a response says about the server's load, if anything. */
+function loadSign(request: FhirRequest, status: number): LoadSign | undefined {
   if (status === 429 || status === 503) return 'too_busy';
-  if (method === 'GET' || body instanceof URLSearchParams) return undefined;
+  if (isRead(request)) return undefined;
   if (status === 409 || status === 412) return 'collided';
   if (status >= 500 && status !== 501) return 'failed';
-  return method === 'POST' && status < 300 ? 'created' : undefined;
+  return request.method === 'POST' && status < 300 ? 'created' : undefined;
+}
+
+/** A search may be a POST. */
+function isRead({ method, body }: FhirRequest): boolean {
+  return method === 'GET' || body instanceof URLSearchParams;
 }
 
 /** The default meaning of a 4xx response. `type`: the resource that was read or written; absent for a search. */
@@ -147,6 +157,24 @@ const transient_codes = new Set<string | undefined>(['lock-error', 'transient', 
 const timeout_ms = 30_000;
 const fhir_json = 'application/fhir+json';
 
+/**
+ * A read that was one too many is sent again once the EMR takes more. A write is left to its job: it may have been one
+ * too many at the same time, which says nothing about the minute.
+ */
+async function exchangeInBudget(
+  endpoint: EmrEndpoint,
+  request: FhirRequest,
+  access_token: string | undefined,
+): Promise<OutboundResponse> {
+  const { budget } = endpoint;
+  await budget?.take();
+  const response = await exchange(endpoint, request, access_token);
+  if (!budget || !isRead(request) || response.status !== 429 || 'retry-after' in response.headers) return response;
+  await budget.exceeded();
+  await budget.take();
+  return exchange(endpoint, request, access_token);
+}
+
 function exchange(
   endpoint: EmrEndpoint,
   request: FhirRequest,
@@ -159,6 +187,7 @@ function exchange(
     emr: 'The EMR',
     method,
     headers: {
+      ...endpoint.headers,
       accept: `${fhir_json}, application/json;q=0.9`,
       // Some servers cache searches: a record that was just stored would not be found.
       'cache-control': 'no-cache',
@@ -183,6 +212,12 @@ function readResource(json: unknown): fhir.FhirResource | undefined {
   return typeof resourceType === 'string' ? (json as fhir.FhirResource) : undefined;
 }
 
+/** `{"validationErrors":{"uuid":…}}` without anything else that is filled. */
+function hasValidationErrors(json: unknown): boolean {
+  const { validationErrors } = Object(json) as { validationErrors?: unknown };
+  return typeof validationErrors === 'object' && validationErrors !== null && Object.keys(validationErrors).length > 0;
+}
+
 /** A UUID comes first: an id next to it is the server's internal number. */
 function readIds(json: unknown): string[] {
   const { uuid, id } = Object(json) as { uuid?: unknown; id?: unknown };
@@ -190,7 +225,7 @@ function readIds(json: unknown): string[] {
   return texts.filter((each) => /^[A-Za-z0-9.-]{1,64}$/.test(each));
 }
 
-function isHtmlPage({ headers, body }: OutboundResponse): boolean {
+export function isHtmlPage({ headers, body }: OutboundResponse): boolean {
   const type = headers['content-type'] ?? '';
   return body.length > 0 && (/\bhtml\b/i.test(type) || body.subarray(0, 200).toString('latin1').trimStart()[0] === '<');
 }

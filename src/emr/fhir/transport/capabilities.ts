@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import { list } from '../values.ts';
+import { choosePlan, declaresExport, type ExportPlan, type ExportTarget } from './exports.ts';
 
 const interactions = ['read', 'search-type', 'create', 'update'] as const;
 export type Interaction = (typeof interactions)[number];
@@ -11,6 +12,8 @@ export type Capabilities = {
   interactions(type: string): ReadonlySet<Interaction>;
   /** Whether a search without criteria returns all records of the type. */
   listsAll(type: string): boolean;
+  /** How the records of the type are listed. Undefined if they cannot be. */
+  listPlan(type: string): ListPlan | undefined;
   /** The declared search parameters, without those that were seen not to work. */
   searchParams(type: string): ReadonlySet<string>;
   /** Whether a parameter that only affects the form of the response (`_count`, `_sort`) may be sent. */
@@ -23,12 +26,18 @@ export type Capabilities = {
   hasProfile(type: string, profile: string): boolean;
   /** `If-None-Exist` */
   conditionalCreate(type: string): boolean;
+  /** By JSON Patch, because the server does not take whole records. */
+  patches(type: string): boolean;
   /** `If-Match` */
   versionedUpdate(type: string): boolean;
+  /** `$validate` */
+  validates(type: string): boolean;
   /** Whether a search can be sent in a body (`POST Patient/_search`), so that criteria do not appear in URLs. */
   searches_by_form: boolean;
   /** Whether the server accepts only appointments in exactly one slot, with the patient as the only participant. */
   readonly books_by_slot: boolean;
+  /** Whether appointments are booked by `$find` and `$book`, because the server does not let us create them. */
+  readonly books_by_offer: boolean;
   /** What the server's refusals of files have shown. */
   readonly documents: DocumentFacts;
   /** Whether the server keeps our marker, by which a lost create is found. */
@@ -41,6 +50,29 @@ export type Capabilities = {
   readonly hides_locations: boolean;
 };
 
+/** The parameters of a search. */
+type Criteria = Record<string, string | readonly string[]>;
+
+/**
+ * How a list is read from a server that refuses to return it without criteria. `sample` are criteria by which the probe
+ * found records, or at least was not refused.
+ */
+export type ListPlan = SearchPlan | ExportPlan;
+
+export type SearchPlan = { sample: Criteria } & (
+  | {
+      /** Searches with constant criteria, which together return the list. */
+      by: 'searches';
+      searches: readonly Criteria[];
+      /** A record may match none of them. What was not returned may still exist. */
+      partial?: true;
+    }
+  /** Closed ranges of dates of birth, which are divided if too many records match. */
+  | { by: 'birth_dates'; param: string }
+  /** Closed ranges of days around today, of the whole practice or for each record of another type. */
+  | { by: 'days'; param: string; for_each?: { type: 'Location' | 'Practitioner'; param: string } }
+);
+
 /** The stored part of a CapabilityStatement: about 60 KB for all 145 types, where the statement may be a megabyte. */
 export type ServerFacts = {
   fhir_version: string;
@@ -49,6 +81,14 @@ export type ServerFacts = {
   /** Both result from probing. `unlisted`: types that cannot be listed without criteria. */
   searches_by_form?: boolean;
   unlisted?: string[];
+  /** How types of `unlisted` are listed nevertheless. */
+  plans?: Record<string, SearchPlan>;
+  /** What bulk exports contain, if the server supports them and some list needs one. */
+  export?: ExportTarget;
+  /** The group that the EMR app names, if any. */
+  bulk_group?: string;
+  /** Declared parameters that the server refuses as the only one, although the connector searches by them alone. */
+  refused_params?: ParamsByType;
   /** What was derived from these facts: a new version of the connector may derive more. */
   offered?: readonly string[];
   /** Types whose records lost our marker, and those whose records were found by it. */
@@ -69,8 +109,8 @@ type ParamsByType = Record<string, string[]>;
 /** The parameters of one type that a probe found to work or not to work. */
 export type ParamFindings = { working: readonly string[]; useless: readonly string[] };
 
-/** What writes have shown about a server. */
-type ObservedFacts = {
+/** What the use of a server has shown. */
+export type ObservedFacts = {
   /** Declared interactions that the server refused as a whole, with the status of its response. */
   refused?: Record<string, { [Name in Interaction]?: { status: number; at_ms: number } }>;
   /** Types whose updates fail with a server error although nothing is stored, since the last one that succeeded. */
@@ -84,43 +124,12 @@ type ObservedFacts = {
   hidden_locations?: true;
   /** Types whose updates succeed only without elements that the server generates itself. */
   bare_updates?: string[];
+  /** The server refused a bulk export. */
+  refused_export?: { at_ms: number };
 };
 
 /** `*_refused_bytes`: the smallest file that was too large. `raw_refused`: files are accepted only in JSON. */
 type DocumentFacts = { raw_refused?: true; raw_refused_bytes?: number; json_refused_bytes?: number };
-
-/** Refusals that may end without a new version of the server: of rights, and by its errors. */
-const passing_statuses = new Set([403, 500]);
-const refusal_age_max_ms = 24 * 60 * 60_000;
-
-/**
- * The observations that remain valid after the capability statement is read again: none if the server has a new version.
- * `retry_refused` drops those that withdraw an operation or a field.
- */
-export function observedFacts(
-  previous: ServerFacts | undefined,
-  facts: ServerFacts,
-  { now_ms, retry_refused }: { now_ms: number; retry_refused: boolean },
-): ObservedFacts {
-  if (!previous || previous.software !== facts.software) return {};
-  const { books_by_slot, documents, hidden_locations, bare_updates } = previous;
-  const { refused = {}, failing_updates, dropped_extensions }: ObservedFacts = retry_refused ? {} : previous;
-  const lasting = Object.entries(refused).flatMap(([type, interactions]) => {
-    const kept = Object.entries(interactions).filter(
-      ([, { status, at_ms }]) => !passing_statuses.has(status) || now_ms - at_ms < refusal_age_max_ms,
-    );
-    return kept.length === 0 ? [] : [[type, Object.fromEntries(kept)]];
-  });
-  return {
-    ...(lasting.length > 0 && { refused: Object.fromEntries(lasting) }),
-    ...(failing_updates && { failing_updates }),
-    ...(books_by_slot && { books_by_slot }),
-    ...(documents && { documents }),
-    ...(dropped_extensions && { dropped_extensions }),
-    ...(hidden_locations && { hidden_locations }),
-    ...(bare_updates && { bare_updates }),
-  };
-}
 
 type TypeFacts = {
   interactions: Interaction[];
@@ -129,6 +138,14 @@ type TypeFacts = {
   versioned: boolean;
   /** Those of US Core that the statement names. */
   profiles?: string[];
+  /** It declares `$validate`. */
+  validates?: true;
+  /** It declares `patch` and not `update`. Such a type has the interaction `update`. */
+  patches?: true;
+  /** Of Appointment: it declares `$find` and `$book`, and not `create`. It has the interaction `create` then. */
+  books_offers?: true;
+  /** It declares `$export`. */
+  exports?: true;
 };
 
 export const us_core_patient = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient';
@@ -166,12 +183,21 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
   const params = probedParams(facts);
   // A parameter that fails for one type is used for another one only where it was seen to work.
   const isUsable = (type: string, name: string) => works(facts, type, name) || !params().useless.has(name);
-  const usableParams = (type: string) => new Set(by_type.get(type)?.params.filter((name) => isUsable(type, name)));
+  const isRefused = (type: string, name: string) => facts.refused_params?.[type]?.includes(name) ?? false;
+  const usableParams = (type: string) =>
+    new Set(by_type.get(type)?.params.filter((name) => isUsable(type, name) && !isRefused(type, name)));
+  const listsAll = (type: string) =>
+    accepted(type).has('search-type') && !unlisted.includes(type) && !forbidden.includes(type);
   return {
     fhir_version,
     software,
     interactions: accepted,
-    listsAll: (type) => accepted(type).has('search-type') && !unlisted.includes(type) && !forbidden.includes(type),
+    listsAll,
+    listPlan: (type) => {
+      if (listsAll(type)) return whole_list;
+      const searchable = accepted(type).has('search-type') && !forbidden.includes(type);
+      return choosePlan(facts, type, searchable ? facts.plans?.[type] : undefined);
+    },
     searchParams: (type) => {
       const { usable } = params();
       const params_of_type = usable.get(type) ?? usableParams(type);
@@ -186,11 +212,14 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     isForbidden: (type) => forbidden.includes(type),
     hasProfile: (type, profile) => by_type.get(type)?.profiles?.includes(profile) ?? false,
     conditionalCreate: (type) => by_type.get(type)?.conditional_create ?? false,
+    patches: (type) => by_type.get(type)?.patches === true,
     versionedUpdate: (type) => by_type.get(type)?.versioned ?? false,
+    validates: (type) => by_type.get(type)?.validates === true,
     searches_by_form,
     get books_by_slot() {
       return facts.books_by_slot ?? false;
     },
+    books_by_offer: types.Appointment?.books_offers === true,
     get documents() {
       return facts.documents ?? {};
     },
@@ -202,6 +231,8 @@ export function toCapabilities(facts: ServerFacts): Capabilities {
     },
   };
 }
+
+const whole_list: SearchPlan = { by: 'searches', searches: [{}], sample: {} };
 
 /** Adds the findings of a probe of one type. Returns whether anything changed. */
 export function mergeParams(facts: ServerFacts, type: string, { working, useless }: ParamFindings): boolean {
@@ -254,12 +285,22 @@ function typeFacts(resource: fhir.CapabilityStatementRestResource, common_params
   const named = [resource.profile, ...list(resource.supportedProfile)].map((each) => toText(each).split('|')[0] ?? '');
   const profiles = us_core_profiles.filter((profile) => named.includes(profile));
   const codes = list(resource.interaction).map(({ code }) => code as string);
+  const patches = codes.includes('patch') && !codes.includes('update');
+  const operation_names = list(resource.operation).map(({ name }) => toText(name).replace(/^\$/, ''));
+  const offers = ['find', 'book'].every((name) => operation_names.includes(name));
+  const books_offers = offers && resource.type === 'Appointment' && !codes.includes('create');
   return {
-    interactions: interactions.filter((name) => codes.includes(name)),
+    interactions: interactions.filter(
+      (name) => codes.includes(name) || (name === 'update' && patches) || (name === 'create' && books_offers),
+    ),
     params: [...new Set([...common_params, ...readParamNames(resource.searchParam)])],
     conditional_create: resource.conditionalCreate === true,
     versioned: resource.versioning !== 'no-version',
     ...(profiles.length > 0 && { profiles }),
+    ...(operation_names.includes('validate') && { validates: true as const }),
+    ...(patches && { patches: true as const }),
+    ...(books_offers && { books_offers: true as const }),
+    ...(declaresExport(resource) && { exports: true as const }),
   };
 }
 
@@ -269,19 +310,19 @@ function readParamNames(params: fhir.CapabilityStatementRestResourceSearchParam[
     .filter((name) => typeof name === 'string');
 }
 
-function toText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
+const toText = (value: unknown) => (typeof value === 'string' ? value : '');
 
 /**
  * What a server must support for an operation or a field to be offered. `a|b`: one of these parameters. `all`: the
- * server must return all records of the type to a search without criteria.
+ * server must list the records of the type, without criteria or by a plan.
  */
 export type Requirement = {
   type: string;
   interactions: readonly Interaction[];
   params?: readonly string[];
   all?: true;
+  /** The list may also be read from bulk exports, as syncs do. */
+  exported?: true;
   /** The statement must name this profile. */
   profile?: string;
   /** The server must accept participants other than the patient. */
@@ -299,23 +340,32 @@ export function meetsAll(capabilities: Capabilities, requirements: readonly Requ
 }
 
 function meets(capabilities: Capabilities, requirement: Requirement): boolean {
-  const { type, interactions, params = [], all, profile, books_people, extension, marked, or } = requirement;
+  const { type, interactions, params = [], all, exported, profile, books_people, extension, marked, or } = requirement;
   if (or && meets(capabilities, or)) return true;
   if (profile !== undefined && !capabilities.hasProfile(type, profile)) return false;
-  if (books_people && capabilities.books_by_slot) return false;
+  if (books_people && (capabilities.books_by_slot || capabilities.books_by_offer)) return false;
   if (extension !== undefined && capabilities.dropsExtension(extension)) return false;
   if (marked && !capabilities.keepsMarkers(type)) return false;
   const [supported, searchable_params] = [capabilities.interactions(type), capabilities.searchParams(type)];
   // Without versions an update could overwrite a concurrent change, so updates are not offered.
   const safe = !interactions.includes('update') || capabilities.versionedUpdate(type);
   const searchable = params.every((names) => names.split('|').some((name) => searchable_params.has(name)));
+  const plan = all && capabilities.listPlan(type);
   return (
-    safe && searchable && (!all || capabilities.listsAll(type)) && interactions.every((each) => supported.has(each))
+    safe &&
+    searchable &&
+    (!all || (plan !== undefined && (exported || plan.by !== 'export'))) &&
+    interactions.every((each) => supported.has(each))
   );
 }
 
 export function lists(type: string): Requirement {
   return { ...searches(type), all: true };
+}
+
+/** The same for a list that only syncs read: it may be read from bulk exports. */
+export function listsOrExports(type: string): Requirement {
+  return { type, interactions: [], all: true, exported: true };
 }
 
 export function searches(type: string, ...params: string[]): Requirement {

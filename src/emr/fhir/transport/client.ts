@@ -14,9 +14,10 @@ import {
   toCapabilities,
 } from './capabilities.ts';
 import { canFind, create, findByMarker, findCreated, provesMarkers } from './creates.ts';
-import { probeParams, readReferred, type Sample, sampleType } from './paramProbes.ts';
+import { probeParams, readReferred, type Sample, samplePlanned } from './paramProbes.ts';
 import { type Page, type SearchParams, search, searchAll } from './search.ts';
 import { createBinary, read, type SendRequest } from './server.ts';
+import { operate, type TypeOperation } from './typeOperations.ts';
 import { update } from './updates.ts';
 
 /** A FHIR server, used as the person who linked the account. */
@@ -40,6 +41,8 @@ export type FhirClient = {
    * the stored record. Once the request was sent, anything but a definite response is `unknown_outcome`.
    */
   create<T extends fhir.FhirResource>(resource: T, marker: string): Promise<T>;
+  /** Calls an operation of a type, such as `Appointment/$find`. A write is `unknown_outcome` once it was sent, as above. */
+  operate(operation: TypeOperation): Promise<fhir.FhirResource | undefined>;
   /** Stores a file as a Binary in raw form. Returns its id. A failure leaves no chart changed. */
   createBinary(file: { content: Buffer; type: string; patient_ehr_id: string }): Promise<string>;
   /** The record with our marker, or undefined. Throws `unknown_outcome` if the server cannot search for it. */
@@ -65,16 +68,17 @@ export type FhirClient = {
   ): Promise<{ before: T; after: T }>;
 };
 
-export function createClient(endpoint: EmrEndpoint, access: Access): FhirClient {
+/** `session`: shared with another API of the same server, which accepts the same token. */
+export function createClient(
+  endpoint: EmrEndpoint,
+  access: Access,
+  session: Session = openSession(endpoint, access),
+): FhirClient {
   // Written by signIn from a value of this type.
   const stored: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
   const facts: ServerFacts = { ...stored, unmarked: stored.unmarked ?? [] };
   // Reads `facts`, so what is learned applies immediately.
   const capabilities = toCapabilities(facts);
-  const announced = new AsyncLocalStorage<() => Promise<void>>();
-  const session = openSession(endpoint, access, async ({ writes }) => {
-    if (writes) await announced.getStore()?.();
-  });
   const learn = (change: (facts: ServerFacts) => void) => {
     change(facts);
     return session.save({ ...session.grant(), server: JSON.stringify(facts) });
@@ -84,43 +88,60 @@ export function createClient(endpoint: EmrEndpoint, access: Access): FhirClient 
   };
   const probed = new Set<string>();
   const base = new URL(endpoint.address);
+  const searched = { base, request: session.request, capabilities };
+  const sample = (type: string) => samplePlanned(searched, type, capabilities.listPlan(type)?.sample);
   const probeType = async (type: string) => {
     if (probed.has(type)) return;
     probed.add(type);
-    const searched = { base, request: session.request, capabilities };
-    const { outcome, records, working, useless } = await sampleType(searched, type);
+    const { outcome, records, working, useless } = await sample(type);
     await recordParams(type, { working, useless });
     const referred =
       type === 'Patient' && outcome === 'narrow'
-        ? await readReferred(searched, type, [await sampleType(searched, 'Appointment')])
+        ? await readReferred(searched, type, [await sample('Appointment')])
         : [];
     const declared = capabilities.searchParams(type);
-    await recordParams(type, await probeParams(searched, type, [...records, ...referred], declared));
+    const findings = await probeParams(searched, type, [...records, ...referred], declared);
+    await recordParams(type, findings);
+    if (outcome !== 'unknown' && !findings.failed) return;
+    probed.delete(type);
+    throw new EmrFailure('unavailable', 'The EMR did not respond when an empty result was checked.');
   };
   const { request } = session;
   const { shared_markers } = access;
-  const server = { base, request, capabilities, facts, learn, shared_markers, recordParams, probeType };
+  const dry_run = endpoint.dry_run === true;
+  const server = { base, request, capabilities, facts, dry_run, learn, shared_markers, recordParams, probeType };
   return {
     capabilities,
     mrn_rule: access.mrn_rule,
     learn,
-    sample: (type) => sampleType(server, type),
+    sample,
     read: (type, id) => read(server, type, id),
     search: (type, params) => search(server, type, params),
     searchAll: (type, params) => searchAll(server, type, params),
     create: (resource, marker) => create(server, resource, marker),
+    operate: (operation) => operate(server, operation),
     createBinary: (file) => createBinary(server, file),
     findByMarker: (type, marker) => findByMarker(server, type, marker),
     findCreated: (type, marker) => findCreated(server, type, marker),
     provesMarkers: (type) => provesMarkers(server, type),
-    announce: (sending, write) => (sending ? announced.run(sending, write) : write()),
+    announce: session.announce,
     canFind: (type) => canFind(server, type),
     update: (type, id, change, marker) => update(server, { type, id, change, marker }),
   };
 }
 
-type Session = {
+export type Session = {
   request: SendRequest;
+  /**
+   * Sends a request with the token, of whatever API of the server. `refusesToken`: whether the response means that the
+   * token is no longer valid.
+   */
+  send<T>(
+    request: { writes?: boolean },
+    exchange: (access_token: string | undefined) => Promise<T>,
+    refusesToken: (response: T) => boolean,
+  ): Promise<T>;
+  announce: FhirClient['announce'];
   /** The current grant, which a request may have renewed. */
   grant: () => Grant;
   /** Stores a grant with changed server facts. */
@@ -129,36 +150,39 @@ type Session = {
 
 /**
  * Sends requests as the person who linked the account. An expired or rejected token is renewed once without a person. A
- * request rejected with 401 was not applied, so it is repeated, including writes. `beforeSending` runs right before each
- * request.
+ * request rejected with 401 was not applied, so it is repeated, including writes.
  */
-export function openSession(
-  endpoint: EmrEndpoint,
-  access: Access,
-  beforeSending: (input: Parameters<SendRequest>[0]) => Promise<void> = async () => {},
-): Session {
+export function openSession(endpoint: EmrEndpoint, access: Access): Session {
   const grant = createGrantStore(endpoint, access, (before, signal) => renew({ ...endpoint, signal }, access, before));
-  const send = async (input: Parameters<SendRequest>[0]) => {
-    // After a renewal, which may take seconds: a write that was announced and not sent has to be looked up.
-    await beforeSending(input);
-    const used = grant.current();
-    return { used, response: await call(endpoint, input, used.access_token) };
-  };
-  const request: SendRequest = async (input) => {
+  const announced = new AsyncLocalStorage<() => Promise<void>>();
+  const send: Session['send'] = async ({ writes }, exchange, refusesToken) => {
+    const attempt = async () => {
+      // After a renewal, which may take seconds: a write that was announced and not sent has to be looked up.
+      if (writes) await announced.getStore()?.();
+      const used = grant.current();
+      return { used, response: await exchange(used.access_token) };
+    };
     if (isExpired(grant.current())) await grant.renew(grant.current());
-    const first = await send(input);
-    if (first.response.status !== 401) return first.response;
+    const first = await attempt();
+    if (!refusesToken(first.response)) return first.response;
     await grant.renew(first.used);
-    const second = await send(input);
-    if (second.response.status !== 401) return second.response;
+    const second = await attempt();
+    if (!refusesToken(second.response)) return second.response;
     // Another process may have renewed it once more, and some servers accept only the newest token.
     await grant.reread(second.used, signInRefused());
-    const last = await send(input);
-    if (last.response.status === 401) throw signInRefused();
+    const last = await attempt();
+    if (refusesToken(last.response)) throw signInRefused();
     return last.response;
   };
   return {
-    request,
+    request: (input) =>
+      send(
+        input,
+        (access_token) => call(endpoint, input, access_token),
+        ({ status }) => status === 401,
+      ),
+    send,
+    announce: (sending, write) => (sending ? announced.run(sending, write) : write()),
     grant: grant.current,
     save: async (updated) => {
       await access.saveGrant(updated);

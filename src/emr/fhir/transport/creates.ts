@@ -15,6 +15,7 @@ import {
   type Server,
   toWriteRefusal,
 } from './server.ts';
+import { validate } from './validation.ts';
 
 /**
  * Creates a record. A create that collided with another request stored nothing, so it is sent again, after a look for
@@ -23,6 +24,7 @@ import {
 export async function create<T extends fhir.FhirResource>(server: Server, resource: T, marker: string): Promise<T> {
   const type: T['resourceType'] = resource.resourceType;
   const conditional = server.capabilities.conditionalCreate(type) && hasIdentifier(type);
+  if (server.dry_run) await validate(server, withMarker(resource, marker), 'create');
   for (let attempt = 1; ; attempt++) {
     const response = await server.request({
       method: 'POST',

@@ -30,6 +30,21 @@ export async function sampleType(server: SearchServer, type: string): Promise<Sa
   return { ...nothing, outcome: outcome[plain.outcome] };
 }
 
+/** Like `sampleType`, by the criteria of a plan where the server requires some. */
+export async function samplePlanned(server: SearchServer, type: string, criteria: SearchParams = {}): Promise<Sample> {
+  if (Object.keys(criteria).length === 0) return sampleType(server, type);
+  const { outcome, records } = await sampleMatches(server, type, criteria);
+  const outcomes = { matches: 'listed', empty: 'listed', rejected: 'narrow' } as const;
+  const shown = outcome === 'forbidden' || outcome === 'unknown' ? outcome : outcomes[outcome];
+  return { outcome: shown, records, working: [], useless: [] };
+}
+
+/** Reads a few records of a type that match these criteria. */
+export async function sampleMatches(server: SearchServer, type: string, criteria: SearchParams): Promise<FoundSample> {
+  const counted = await find(server, type, { ...criteria, _count: String(sample_size) });
+  return counted.outcome === 'empty' || counted.outcome === 'rejected' ? find(server, type, criteria) : counted;
+}
+
 /**
  * Reads records of a type that records of other types refer to, for servers that list the type only by criteria. Only the
  * search for an existing record shows whether a parameter works.
@@ -53,15 +68,16 @@ export async function readReferred(server: SearchServer, type: string, others: I
 
 /**
  * Searches for existing records by each parameter that the connector relies on: first by all of them at once, and only if
- * that finds nothing, one by one. A parameter counts as useless if it misses two records.
+ * that finds nothing, one by one. A parameter counts as useless if it misses two records. `failed`: the server did not
+ * respond to some of the searches.
  */
 export async function probeParams(
   server: SearchServer,
   type: string,
   records: readonly Resource[],
   declared: ReadonlySet<string>,
-): Promise<ParamFindings> {
-  const findings = { working: [] as string[], useless: [] as string[] };
+): Promise<ParamFindings & { failed: boolean }> {
+  const findings = { working: [] as string[], useless: [] as string[], failed: false };
   const relied = Object.entries({ ...common_params, ...relied_params[type] }).filter(
     ([name]) => declared.has(name) || (name === '_sort' && declared.has('_lastUpdated')),
   );
@@ -79,6 +95,7 @@ export async function probeParams(
       outcomes.push((await find(server, type, { [name]: value })).outcome);
       if (outcomes.at(-1) === 'matches') break;
     }
+    findings.failed ||= outcomes.includes('unknown');
     if (outcomes.includes('matches')) findings.working.push(name);
     else if (outcomes.length > 0 && outcomes.every((each) => each === 'empty' || each === 'rejected')) {
       findings.useless.push(name);
@@ -92,17 +109,19 @@ export function probedTypes(): string[] {
   return Object.keys(relied_params);
 }
 
-type Resource = fhir.FhirResource;
+export type Resource = fhir.FhirResource;
+/** A search for a few records. `rejected`: the server does not perform such a search. */
+export type SampleSearch = (params: SearchParams) => Promise<FoundSample>;
+type FoundSample = {
+  outcome: 'matches' | 'empty' | 'rejected' | 'forbidden' | 'unknown';
+  records: Resource[];
+};
 type ValueIn = (resource: Resource) => SearchParams[string] | null;
 
 const sample_size = 20;
 const attempts_max = 2;
 
-async function find(
-  server: SearchServer,
-  type: string,
-  params: SearchParams,
-): Promise<{ outcome: 'matches' | 'empty' | 'rejected' | 'forbidden' | 'unknown'; records: Resource[] }> {
+async function find(server: SearchServer, type: string, params: SearchParams): Promise<FoundSample> {
   try {
     const response = await sendSearch(server, type, params);
     if (response.status === 403) return { outcome: 'forbidden', records: [] };
@@ -182,6 +201,7 @@ const relied_params: Record<string, Record<string, ValueIn>> = {
   },
   ClaimResponse: { request: (resource) => findReference(readFields(resource).request, 'Claim') },
   ExplanationOfBenefit: { claim: (resource) => findReference(readFields(resource).claim, 'Claim') },
+  CoverageEligibilityResponse: {},
   DiagnosticReport: { 'based-on': (resource) => findReference(readFields(resource).basedOn, 'ServiceRequest') },
   Encounter: { patient },
   MedicationRequest: { patient },

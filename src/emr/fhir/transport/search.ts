@@ -51,8 +51,13 @@ export async function* search<T extends fhir.FhirResource>(
     bundle = await nextPage(server, next);
   }
   const total = bundle.total ?? (seen.size === 0 ? await countMatches(server, type, params, matched) : undefined);
-  if (typeof total === 'number' && total > matched) {
-    throw new EmrFailure('unavailable', 'The EMR returned an incomplete list.');
+  if (typeof total === 'number' && total > matched) throw new IncompleteList();
+}
+
+/** The result was cut off. A search with fewer matches may be complete. */
+export class IncompleteList extends EmrFailure {
+  constructor() {
+    super('unavailable', 'The EMR returned an incomplete list.');
   }
 }
 
@@ -87,7 +92,10 @@ const form_search_unsupported = new Set([404, 405, 415, 501]);
 /** A server may answer an unknown parameter with no records or with all of them, and either would look valid. */
 function rejectUndeclaredParams(capabilities: Capabilities, type: string, params: SearchParams): void {
   const declared = capabilities.searchParams(type);
-  const undeclared = listCriteria(params).find((name) => !declared.has(name));
+  // A server may declare a search across references (`schedule.actor`) as a parameter of its own.
+  const own = Object.keys(params).filter((name) => declared.has(name));
+  const others = Object.fromEntries(Object.entries(params).filter(([name]) => !own.includes(name)));
+  const undeclared = listCriteria(others).find((name) => !declared.has(name));
   if (undeclared !== undefined) throw notSearchable(type, undeclared);
 }
 

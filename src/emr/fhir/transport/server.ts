@@ -18,12 +18,14 @@ export type Server = {
   request: SendRequest;
   capabilities: Capabilities;
   facts: ServerFacts;
+  /** Nothing is written: records are validated where the server can. */
+  dry_run: boolean;
   /** Changes what is known about the server, and stores it with the account. */
   learn: (change: (facts: ServerFacts) => void) => Promise<void>;
   shared_markers: SharedMarkers | undefined;
   /** Stores with the account which search parameters of this type work. */
   recordParams: (type: string, findings: ParamFindings) => Promise<void>;
-  /** Probes the search parameters of a type, at most once per opened account. */
+  /** Probes the search parameters of a type, at most once per opened account. Throws if the server does not respond. */
   probeType: (type: string) => Promise<void>;
 };
 /** What a single search request needs. */
@@ -77,7 +79,7 @@ export async function readVersion<T extends fhir.FhirResource>(
   // An id of dots would change the path. No server has such an id.
   if (!isId(id)) return undefined;
   const response = await request({ method: 'GET', url: buildUrl(base, type, id) });
-  if (response.status === 404 || response.status === 410) return undefined;
+  if (response.status === 404 || response.status === 410 || isRejectedId(response)) return undefined;
   if (response.status >= 400) throw toRejection(response, type);
   if (!isRecord<T>(response.resource, type)) throw new EmrFailure('unavailable', unreadable_response);
   const { versionId: stated = '' } = response.resource.meta ?? {};
@@ -85,6 +87,11 @@ export async function readVersion<T extends fhir.FhirResource>(
   const { etag } = response.headers;
   const forms = [versionId && `W/"${versionId}"`, etag, versionId && `"${versionId}"`];
   return { resource: response.resource, matches: [...new Set(forms.filter((form) => typeof form === 'string'))] };
+}
+
+/** 400 in a format of its own, by which some servers reject an id that no record of theirs can have. */
+function isRejectedId({ status, resource, validation_errors }: FhirResponse): boolean {
+  return status === 400 && resource === undefined && validation_errors;
 }
 
 function isId(text: unknown): boolean {

@@ -1,6 +1,7 @@
 import type * as fhir from 'fhir/r4.js';
+import { createPatch } from 'rfc6902';
 import { EmrFailure } from '../../emrFailure.ts';
-import { noSuchRecord } from './call.ts';
+import { type FhirRequest, noSuchRecord } from './call.ts';
 import { readBack, readMarkers, withMarker } from './creates.ts';
 import {
   buildUrl,
@@ -13,10 +14,11 @@ import {
   toWriteRefusal,
   type Version,
 } from './server.ts';
+import { validate } from './validation.ts';
 
 /**
  * Updates a record without overwriting concurrent changes: the update is tied to the version it is based on, and
- * repeated on the newest version after a conflict.
+ * repeated on the newest version after a conflict. Sends the whole record, or what changes in it, as the server expects.
  */
 export async function update<T extends fhir.FhirResource>(
   server: Server,
@@ -30,6 +32,7 @@ export async function update<T extends fhir.FhirResource>(
   if (!server.capabilities.versionedUpdate(type)) throw versionRequired();
   let first: T | undefined;
   let refused: string | undefined;
+  const patches = server.capabilities.patches(type);
   let bare = server.facts.bare_updates?.includes(type) ?? false;
   for (let attempt = 0; attempt < update_attempts_max; attempt++) {
     const current = await readVersion<T>(server, type, id);
@@ -38,12 +41,16 @@ export async function update<T extends fhir.FhirResource>(
     const match = current.matches.find((each) => each !== refused) ?? current.matches[0];
     if (match === undefined) throw versionRequired();
     const whole = withMarker(change(structuredClone(current.resource), first), marker);
+    if (server.dry_run) {
+      await validate(server, whole, 'update');
+      return { before: current.resource, after: whole };
+    }
     const reduced = withoutGenerated(whole, current.resource);
+    const sent = patches ? patch(current.resource, whole) : put(bare ? reduced : whole);
     const response = await server.request({
-      method: 'PUT',
+      ...sent,
       url: buildUrl(server.base, type, id),
-      headers: { prefer: 'return=representation', 'if-match': match },
-      body: bare ? reduced : whole,
+      headers: { ...sent.headers, prefer: 'return=representation', 'if-match': match },
       writes: true,
       returns_500: true,
     });
@@ -54,7 +61,8 @@ export async function update<T extends fhir.FhirResource>(
     if (response.status === 500) {
       const after = await storedDespiteError(server, current, marker);
       if (after) return { before: current.resource, after };
-      if (bare || JSON.stringify(reduced) === JSON.stringify(whole)) throw await recordFailedUpdate(server, type);
+      if (bare || patches || JSON.stringify(reduced) === JSON.stringify(whole))
+        throw await recordFailedUpdate(server, type);
       bare = true;
       continue;
     }
@@ -74,6 +82,27 @@ export async function update<T extends fhir.FhirResource>(
 }
 
 const update_attempts_max = 3;
+
+type Sent = Pick<FhirRequest, 'method' | 'body' | 'headers'>;
+
+function put(resource: fhir.FhirResource): Sent {
+  return { method: 'PUT', body: resource };
+}
+
+/** JSON Patch (RFC 6902). What the server maintains itself is left out. */
+function patch(current: fhir.FhirResource, next: fhir.FhirResource): Sent {
+  const operations = createPatch(withoutOwn(current), withoutOwn(next));
+  return {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json-patch+json' },
+    body: Buffer.from(JSON.stringify(operations)),
+  };
+}
+
+function withoutOwn(resource: fhir.FhirResource): object {
+  const { meta: _meta, text: _text, ...rest } = resource as fhir.DomainResource;
+  return rest;
+}
 
 /**
  * Some servers respond with 500 to every update, others to one that they stored. The record is read again: the outcome is

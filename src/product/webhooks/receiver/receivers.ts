@@ -5,7 +5,8 @@ import type { Database, Sql, Tx } from '../../../platform/db/database.ts';
 import { checkUrl, webhookRules } from '../../../platform/security/addresses.ts';
 import { hashToken, type Verdict } from '../../../platform/security/signatures.ts';
 import type { Context } from '../../context.ts';
-import { addEndpoint, describeChange, findEndpoint, moveEndpoint } from '../endpoints.ts';
+import { describeChange, findEndpoint, moveEndpoint } from '../endpoints.ts';
+import { addEndpoint } from '../registration.ts';
 
 /** How the built-in receiver responds. */
 export type ReceiverResponse = {

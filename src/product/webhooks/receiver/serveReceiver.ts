@@ -5,7 +5,7 @@ import { apiError } from '../../../catalog/errors.ts';
 import { parseJson } from '../../../platform/security/json.ts';
 import { hashToken, verifyWebhook } from '../../../platform/security/signatures.ts';
 import type { Context } from '../../context.ts';
-import { readLiveSecrets } from '../endpoints.ts';
+import { readLiveSecrets } from '../secrets.ts';
 import { addRequest, consumeResponse, findOwner, receiver_path } from './receivers.ts';
 
 const body_bytes_max = 1_048_576;

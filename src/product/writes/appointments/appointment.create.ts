@@ -1,32 +1,26 @@
-import { type ApiError, apiError } from '../../../catalog/errors.ts';
+import { EmrFailure } from '../../../emr/emrFailure.ts';
 import type { Operations } from '../../../emr/operations/operations.ts';
 import type { EventOf } from '../../../model/events.ts';
 import { appointments } from '../../../model/records/appointments.ts';
-import type { KindName } from '../../../model/records/kinds.ts';
 import { AppointmentRequest } from '../../../model/requests/appointments.ts';
-import { standard_minutes } from '../../../model/settings.ts';
-import { parseInstant } from '../../../platform/time/days.ts';
-import { localTimeExists, withOffset } from '../../../platform/time/zones.ts';
-import type { Account } from '../../accounts/accounts.ts';
-import type { Context } from '../../context.ts';
+import type { Database } from '../../../platform/db/database.ts';
 import type { Steps } from '../../jobs/jobSteps.ts';
-import { referenceError } from '../../records/readRecords.ts';
-import { storeOwnRecord } from '../../records/storeRecords.ts';
-import { defineWrite, failureFields, patientNotFound } from '../defineWrite.ts';
-import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { findBooking, lockAppointment, saveAppointment } from '../../records/appointments.ts';
+import type { Scope } from '../../records/readRecords.ts';
+import { removeSyncedDuplicate, storeOwnRecord } from '../../records/storeRecords.ts';
+import { defineWrite, type FinishedWrite, failureFields, patientNotFound } from '../defineWrite.ts';
+import { type AppointmentInput, checkReferences, toVisitType } from './appointmentRequest.ts';
+import {
+  findConflict,
+  findLaneToFollow,
+  lockTime,
+  mustWait,
+  readInput,
+  reopenBooking,
+  storeBooking,
+} from './pendingAppointment.ts';
 
 const step = 'create_appointment';
-
-/** Stored with the request: the provider's name may change before the job runs. */
-type Lookups = {
-  provider_name: string;
-  timezone: string;
-  starts_at: string;
-  /** The length of the visit type as last synced; null if the EMR gives none. */
-  visit_type_minutes: number | null;
-  default_minutes: number;
-};
-export type AppointmentInput = AppointmentRequest & Lookups;
 
 /** Books an appointment in the EMR's schedule. */
 export const createAppointment = defineWrite({
@@ -46,7 +40,16 @@ export const createAppointment = defineWrite({
   needs: ['createAppointment', 'findPatient'],
   restricted: false,
   stored_by: 'createAppointment',
-  check: checkReferences,
+  check: async ({ ctx, account, body }) => {
+    const { lane, lookups } = await checkReferences(ctx, ctx.db, account, { body });
+    const after = await findLaneToFollow(ctx.db, account, { ...body, ...lookups });
+    return { lane: after === undefined ? lane : { key: after }, lookups };
+  },
+  compareWithEarlier: async ({ tx, account, input }) => {
+    await lockTime(tx, account, input);
+    return {};
+  },
+  onAccepted: ({ tx, account, id, input }) => storeBooking(tx, account, id, input),
   acceptedResponse: ({ id, job_id }) => ({
     success: true,
     message: 'Appointment creation queued. A webhook event follows on completion.',
@@ -54,20 +57,24 @@ export const createAppointment = defineWrite({
     job_id,
     data: { appointment_id: id, job_id },
   }),
-  run: async ({ id, input, emr, steps, scope }) => {
-    const booked = steps.outcomes.get(step) ?? (await book(input, emr, steps));
+  mustWait,
+  run: async ({ id, input, emr, steps, scope, db }) => {
+    // If an earlier attempt may have sent the appointment, send the same values again, even if the client has changed them.
+    const sent = sentInput(steps) ?? (await readRequest(db, scope, id, input));
+    if (!sentInput(steps)) await rejectTakenTime(db, scope, id, sent);
+    const booked = steps.outcomes.get(step) ?? (await book(sent, emr, steps));
     // Stored together with the event, so that the appointment can be read and its time is no longer offered.
     const appointment = await emr.getAppointment?.(String(booked.ehr_id));
     return {
-      event: created(id, input, booked),
+      event: created(id, sent, booked),
       store: async (tx) => {
         if (appointment) await storeOwnRecord(tx, { ...scope, kind: appointments }, id, appointment);
       },
     };
   },
-  onFailure: ({ id, input, outcomes, failure }) => {
+  onFailure: ({ id, input, outcomes, intentData, failure }) => {
     const done = outcomes.get(step);
-    if (done) return { state: 'succeeded', event: created(id, input, done) };
+    if (done) return { state: 'succeeded', event: created(id, sentInput({ intentData }) ?? input, done) };
     const { conflict_type, conflict_details } = failure.details ?? {};
     const data = {
       appointment_id: id,
@@ -79,7 +86,72 @@ export const createAppointment = defineWrite({
     };
     return { state: 'failed', event: { type: 'appointment.failed', data } };
   },
+  onFinished: storeResult,
+  rerun: {
+    blocker: async (tx, job) => {
+      const row = await findBooking(tx, job, job.operation_id);
+      const changed = row && (row.ehr_id !== null || row.doc.status !== 'failed');
+      return changed ? 'The appointment has changed since. Send a new request.' : undefined;
+    },
+    lock: async (tx, job) => {
+      await lockAppointment(tx, job, job.operation_id);
+      await lockTime(tx, job, job.input);
+    },
+    prepare: (tx, job) => reopenBooking(tx, job, { id: job.operation_id, input: job.input }),
+  },
 });
+
+/** The request as it was, or may have been, sent to the EMR: `book` stored it with the step's intent. */
+function sentInput(steps: Pick<Steps, 'intentData'>): AppointmentInput | undefined {
+  return steps.intentData(step) as AppointmentInput | undefined;
+}
+
+/**
+ * The request as the client last changed it. A change locks the appointment and is refused while the job runs, so that
+ * none is lost between this and the step's intent.
+ */
+async function readRequest(db: Database, scope: Scope, id: string, input: AppointmentInput): Promise<AppointmentInput> {
+  return db.tenant(scope.client_id, async (tx) => {
+    await lockAppointment(tx, scope, id);
+    return (await readInput(tx, id)) ?? input;
+  });
+}
+
+/**
+ * A booking that was accepted while an earlier one occupied its time fails, even if it is the first to run: which of the
+ * two is made must not depend on their patients' other jobs.
+ */
+async function rejectTakenTime(db: Database, scope: Scope, id: string, input: AppointmentInput): Promise<void> {
+  if (input.prevent_double_booking !== 'true') return;
+  const booking = await findBooking(db, scope, id);
+  // A dry run has stored none.
+  const details = booking
+    ? booking.conflict
+    : await db.tenant(scope.client_id, (tx) => findConflict(tx, scope, id, input));
+  if (!details) return;
+  throw new EmrFailure('refused', `The provider is not free. ${details.conflict_details}`, {
+    code: 'slot_taken',
+    details,
+  });
+}
+
+/** Gives the booking its EMR id, or the reason why it failed. A failed one no longer occupies its time. */
+async function storeResult({ tx, job, outcomes, failure }: FinishedWrite<AppointmentInput>): Promise<void> {
+  const { operation_id: id } = job;
+  if (!(await lockAppointment(tx, job, id))) await storeBooking(tx, job, id, job.input);
+  const row = await findBooking(tx, job, id);
+  if (!row || row.ehr_id !== null) return;
+  const ehr_id = outcomes.get(step)?.ehr_id;
+  if (ehr_id !== undefined) {
+    // The EMR did not return the appointment. The next sync reads it.
+    await removeSyncedDuplicate(tx, { ...job, kind: appointments }, { id, ehr_id: String(ehr_id) });
+    const doc = { ...row.doc, ehr_appointment_id: String(ehr_id), status: 'scheduled' };
+    await saveAppointment(tx, job, id, { doc, cancelled: false });
+    return;
+  }
+  const doc = { ...row.doc, status: 'failed', ...(failure && failureFields(failure)) };
+  await saveAppointment(tx, job, id, { doc, cancelled: failure?.code !== 'outcome_unknown' });
+}
 
 async function book(
   input: AppointmentInput,
@@ -88,20 +160,25 @@ async function book(
 ): Promise<Record<string, unknown>> {
   const patient = await emr.findPatient(input.mrn);
   if (!patient) throw patientNotFound(input.mrn);
-  return steps.write(step, emr.createAppointment, {
-    patient_ehr_id: patient.ehr_id,
-    provider_ehr_id: input.provider,
-    secondary_provider_ehr_id: input.secondary_provider ?? null,
-    location_ehr_id: input.location,
-    visit_type: input.type,
-    starts_at: input.starts_at,
-    minutes: input.duration === undefined ? null : Number(input.duration),
-    default_minutes: input.default_minutes,
-    reason: input.reason ?? null,
-    note: input.note ?? null,
-    new_patient: input.new_patient === 'true',
-    prevent_double_booking: input.prevent_double_booking === 'true',
-  });
+  return steps.write(
+    step,
+    emr.createAppointment,
+    {
+      patient_ehr_id: patient.ehr_id,
+      provider_ehr_id: input.provider,
+      secondary_provider_ehr_id: input.secondary_provider ?? null,
+      location_ehr_id: input.location,
+      visit_type: toVisitType(input),
+      starts_at: input.starts_at,
+      minutes: input.duration === undefined ? null : Number(input.duration),
+      default_minutes: input.default_minutes,
+      reason: input.reason ?? null,
+      note: input.note ?? null,
+      new_patient: input.new_patient === 'true',
+      prevent_double_booking: input.prevent_double_booking === 'true',
+    },
+    { with_intent: input },
+  );
 }
 
 function created(id: string, input: AppointmentInput, booked: Record<string, unknown>): EventOf {
@@ -116,113 +193,4 @@ function created(id: string, input: AppointmentInput, booked: Record<string, unk
     secondary_provider_id: input.secondary_provider ?? null,
   };
   return { type: 'appointment.created', data };
-}
-
-type Status = 'active' | 'inactive';
-type References = {
-  provider: { name: string; status: Status } | null;
-  secondary_status: Status | null;
-  location_status: Status | null;
-  patient_id: string | null;
-  timezone: string;
-  visit_type_minutes: number | null;
-  default_minutes: number | null;
-};
-
-async function checkReferences({ ctx, account, body }: { ctx: Context; account: Account; body: AppointmentRequest }) {
-  const { client_id, organization_id } = account;
-  if (body.secondary_provider === body.provider) {
-    const rule = 'secondary_provider must be another provider than provider';
-    throw apiError('invalid_field', { rule }, { field: 'secondary_provider' });
-  }
-  const [references] = await ctx.db.read<References>(
-    client_id,
-    (sql) => sql`SELECT
-      (SELECT json_build_object('name', doc ->> 'name', 'status', doc ->> 'status') FROM providers
-        WHERE organization_id = ${organization_id} AND ehr_id = ${body.provider}) AS provider,
-      (SELECT doc ->> 'status' FROM providers WHERE organization_id = ${organization_id}
-        AND ehr_id = ${body.secondary_provider ?? null}) AS secondary_status,
-      (SELECT doc ->> 'status' FROM locations
-        WHERE organization_id = ${organization_id} AND ehr_id = ${body.location}) AS location_status,
-      (SELECT minutes FROM visit_types
-        WHERE organization_id = ${organization_id} AND ehr_id = ${body.type}) AS visit_type_minutes,
-      timezone, default_appointment_minutes AS default_minutes,
-      ${patientIdByMrn(sql, account, body.mrn)} AS patient_id
-      FROM organizations WHERE id = ${organization_id}`,
-  );
-  if (!references) throw new Error('The organization no longer exists.');
-  const starts_at = appointmentTime(body, references.timezone);
-  const unknown = (kind: KindName, error: ApiError) => referenceError(ctx.db, account, [kind], error);
-  if (references.location_status === null) {
-    throw await unknown('locations', apiError('location_not_found', { id: body.location }, { field: 'location' }));
-  }
-  if (references.location_status === 'inactive') {
-    throw apiError('location_inactive', { id: body.location }, { field: 'location' });
-  }
-  if (references.provider === null) {
-    throw await unknown('providers', apiError('provider_not_found', { id: body.provider }, { field: 'provider' }));
-  }
-  if (references.provider.status === 'inactive') {
-    throw apiError('provider_inactive', { id: body.provider }, { field: 'provider' });
-  }
-  if (body.secondary_provider !== undefined) {
-    const [id, field] = [body.secondary_provider, 'secondary_provider'];
-    if (references.secondary_status === null)
-      throw await unknown('providers', apiError('provider_not_found', { id }, { field }));
-    if (references.secondary_status === 'inactive') throw apiError('provider_inactive', { id }, { field });
-  }
-  const lookups: Lookups = {
-    provider_name: references.provider.name,
-    timezone: references.timezone,
-    starts_at,
-    visit_type_minutes: references.visit_type_minutes,
-    default_minutes: references.default_minutes ?? standard_minutes,
-  };
-  return { lane: patientLane(body.mrn, references.patient_id), lookups };
-}
-
-/**
- * The start of the appointment with the offset of the EMR instance, `2026-03-08T09:30:00-04:00`, from either form of a
- * request. The offset keeps the instant when clocks go back and a local time occurs twice.
- */
-export function appointmentTime(request: AppointmentRequest, timezone: string): string {
-  const { datetime, date, time } = request;
-  if (datetime !== undefined && (date !== undefined || time !== undefined)) {
-    throw invalid('datetime', 'Send either datetime or date and time, not both');
-  }
-  if (datetime !== undefined) return withOffset(checkInstant(datetime), timezone);
-  if (date === undefined && time === undefined) throw missing('datetime');
-  if (date === undefined) throw missing('date');
-  if (time === undefined) throw missing('time');
-  const local = `${date}T${to24Hours(time)}:00`;
-  if (!localTimeExists(local, timezone)) {
-    throw invalid(
-      'time',
-      `time does not exist on ${date} in ${timezone}, because clocks go forward. Send another time`,
-    );
-  }
-  return withOffset(local, timezone);
-}
-
-/** EMR schedules have no seconds. */
-function checkInstant(datetime: string): string {
-  const ms = parseInstant(datetime);
-  if (ms === undefined) throw invalid('datetime', 'datetime must be a date and time with offset, in ISO 8601');
-  if (ms % 60_000 !== 0) throw invalid('datetime', 'datetime must be a full minute');
-  return datetime;
-}
-
-/** `9:05 pm` as `21:05`. */
-function to24Hours(time: string): string {
-  const [, hour = '', minute = '', half = ''] = /^(\d+):(\d\d) ?([ap])m$/i.exec(time) ?? [];
-  const hours = (Number(hour) % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
-  return `${String(hours).padStart(2, '0')}:${minute}`;
-}
-
-function missing(field: string) {
-  return apiError('missing_field', { field }, { field });
-}
-
-function invalid(field: string, rule: string) {
-  return apiError('invalid_field', { rule }, { field });
 }

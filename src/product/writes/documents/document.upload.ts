@@ -1,13 +1,11 @@
 import { apiError } from '../../../catalog/errors.ts';
-import { sizeText } from '../../../model/fields.ts';
 import { DocumentRequest } from '../../../model/requests/documents.ts';
-import { sniffDocument } from '../../../platform/security/documents.ts';
-import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
 import { referenceError } from '../../records/readRecords.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientIdByMrn, patientLane } from '../patients/patientLane.ts';
+import { checkDocument, checkDocumentSize } from './checkDocument.ts';
 
 const step = 'upload_document';
 
@@ -34,10 +32,11 @@ export const uploadDocument = defineWrite({
     message: 'Document upload queued. A webhook event follows on completion.',
     document_id: id,
   }),
-  run: async ({ id, input, file, emr, steps }) => {
+  run: async ({ id, input, readFile, emr, steps }) => {
     if (!steps.outcomes.has(step)) {
       const patient = await emr.findPatient(input.patient_mrn);
       if (!patient) throw patientNotFound(input.patient_mrn);
+      const file = await readFile(0);
       if (!file) throw new Error('The file of a document was removed before it was uploaded.');
       await steps.write(step, emr.uploadDocument, {
         patient_ehr_id: patient.ehr_id,
@@ -68,20 +67,10 @@ function documentFields(id: string, body: DocumentRequest) {
   return { document_id: id, patient_mrn: body.patient_mrn, folder_name: body.folder_name };
 }
 
-/** `scripts_allowed`: PDF_JAVASCRIPT, which also accepts what cannot be inspected. */
-async function refuseRisks(file: Buffer, scripts_allowed: boolean): Promise<void> {
-  const risks = await findPdfRisks(file);
-  if (risks.has('action')) throw apiError('document_action_refused', undefined, { field: 'document' });
-  if (risks.has('attachment')) throw apiError('document_attachment_refused', undefined, { field: 'document' });
-  if (risks.size > 0 && !scripts_allowed) throw apiError('document_script_refused', undefined, { field: 'document' });
-}
+type Request = { ctx: Context; account: Account; body: DocumentRequest; files: readonly Buffer[] };
 
-type Request = { ctx: Context; account: Account; body: DocumentRequest; file: Buffer | undefined };
-
-async function checkReferences({ ctx, account, body, file }: Request) {
-  const document_type = file && sniffDocument(file);
-  if (!document_type) throw apiError('document_type_unsupported', undefined, { field: 'document' });
-  if (document_type === 'application/pdf') await refuseRisks(file, ctx.config.pdf_javascript);
+async function checkReferences({ ctx, account, body, files: [file] }: Request) {
+  const document_type = await checkDocument(ctx, file, 'document');
   const parts = body.folder_name.split('/');
   if (!parts.every((part) => part.trim() !== '' && part !== '.' && part !== '..' && !/[\\\p{Cc}]/u.test(part))) {
     const rule = 'folder_name must be folder names separated by forward slashes';
@@ -96,10 +85,7 @@ async function checkReferences({ ctx, account, body, file }: Request) {
       (SELECT document_bytes_max FROM accounts WHERE id = ${account.id}) AS bytes_max,
       ${patientIdByMrn(sql, account, body.patient_mrn)} AS patient_id`,
   );
-  const bytes_max = references?.bytes_max ?? null;
-  if (bytes_max !== null && file.length > bytes_max) {
-    throw apiError('document_over_emr_limit', { limit: sizeText(bytes_max) }, { field: 'document' });
-  }
+  if (file) checkDocumentSize(file, references?.bytes_max ?? null, 'document');
   if (body.emr_assigned_to_id !== undefined && !references?.staff) {
     const unknown = apiError('staff_not_found', { id: body.emr_assigned_to_id }, { field: 'emr_assigned_to_id' });
     throw await referenceError(ctx.db, account, ['staff'], unknown);

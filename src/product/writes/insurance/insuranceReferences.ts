@@ -1,5 +1,6 @@
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
-import { newId, parseId } from '../../../catalog/ids.ts';
+import { parseId } from '../../../catalog/ids.ts';
+import { EmrFailure } from '../../../emr/emrFailure.ts';
 import type { Subscriber } from '../../../emr/operations/insurance.ts';
 import type { Operations } from '../../../emr/operations/operations.ts';
 import type { EventData, EventOf } from '../../../model/events.ts';
@@ -10,11 +11,11 @@ import {
   type SubscriberRelationship,
   subscriber_relationships,
 } from '../../../model/requests/insurance.ts';
-import type { Tx } from '../../../platform/db/database.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { Context } from '../../context.ts';
 import type { JobFailure } from '../../jobs/jobs.ts';
-import { storeChart } from '../../records/patients.ts';
+import { type KnownInsurance, storeInsurances } from '../../records/patientInsurances.ts';
+import { lockPatient, storeChart } from '../../records/patients.ts';
 import { referenceError } from '../../records/readRecords.ts';
 import { auditTrail, savedFields, type WriteResult, type WriteRun } from '../defineWrite.ts';
 import { patientIdByMrn } from '../patients/patientLane.ts';
@@ -172,38 +173,40 @@ function asText(value: string | number | null): string | null {
   return value === null ? null : String(value);
 }
 
-type Scope = { client_id: string; organization_id: string };
-
-/** Our id of an insurance record in the EMR: that of the request that added it, or the one given at its first update. */
-export async function insuranceId(tx: Tx, scope: Scope, emr_insurance_id: string): Promise<string> {
-  // The update has no effect; without it, an existing row would not be returned.
-  const [row] = await tx<{ id: string }[]>`
-    INSERT INTO patient_insurances (id, client_id, organization_id, emr_insurance_id)
-      VALUES (${newId()}, ${scope.client_id}, ${scope.organization_id}, ${emr_insurance_id})
-    ON CONFLICT (organization_id, emr_insurance_id) DO UPDATE SET emr_insurance_id = excluded.emr_insurance_id
-    RETURNING replace(id::text, '-', '') AS id`;
-  if (!row) throw new Error('An upsert returned no row.');
-  return row.id;
-}
-
-/** Stores the id under which a client knows an insurance that it has added. */
-export async function storeInsuranceId(tx: Tx, scope: Scope, id: string, emr_insurance_id: string): Promise<void> {
-  await tx`INSERT INTO patient_insurances (id, client_id, organization_id, emr_insurance_id)
-      VALUES (${id}, ${scope.client_id}, ${scope.organization_id}, ${emr_insurance_id})
-    ON CONFLICT DO NOTHING`;
+/**
+ * Reads the patient and its insurances again after a change of an insurance. The patient's list entry shows the primary
+ * insurance, and which one that is only the EMR knows. Stored together with the event. `known`: our id of the insurance.
+ */
+export async function readChart(
+  emr: Pick<Operations, 'findPatient'> & Partial<Operations>,
+  mrn: string,
+  { scope, known }: { scope: WriteRun<unknown, never>['scope']; known: KnownInsurance },
+): Promise<NonNullable<WriteResult['store']>> {
+  const chart = await emr.findPatient(mrn);
+  const insurances = chart && (await emr.listPatientPolicies?.(chart.ehr_id));
+  return async (tx) => {
+    if (!chart || !(await storeChart(tx, scope, chart)) || !insurances) return;
+    await storeInsurances(tx, scope, chart.ehr_id, { insurances, known });
+  };
 }
 
 /**
- * Reads the patient again after a change of an insurance. The patient's list entry shows the primary insurance, and
- * which one that is only the EMR knows. Stored together with the event.
+ * Reads the insurances of a patient again after a write of the patient that changed them. If the EMR cannot be asked now,
+ * nothing is stored: the patient is saved, and the next sync reads its insurances.
  */
-export async function readChart(
-  emr: Pick<Operations, 'findPatient'>,
-  mrn: string,
+export async function readInsurances(
+  emr: Partial<Operations>,
+  patient: { id: string; ehr_id: string },
   scope: WriteRun<unknown, never>['scope'],
-): Promise<NonNullable<WriteResult['store']>> {
-  const chart = await emr.findPatient(mrn);
-  return async (tx) => {
-    if (chart) await storeChart(tx, scope, chart);
+): Promise<Pick<WriteResult, 'store'>> {
+  const insurances = await emr.listPatientPolicies?.(patient.ehr_id).catch((error: unknown) => {
+    if (!(error instanceof EmrFailure)) throw error;
+  });
+  if (!insurances) return {};
+  return {
+    store: async (tx) => {
+      if (!(await lockPatient(tx, scope.organization_id, patient.id))) return;
+      await storeInsurances(tx, scope, patient.ehr_id, { insurances });
+    },
   };
 }

@@ -1,6 +1,7 @@
 import { apiError } from '../../../catalog/errors.ts';
 import type { EventOf } from '../../../model/events.ts';
 import { InsuranceRequest } from '../../../model/requests/insurance.ts';
+import { storeInsuranceId } from '../../records/patientInsurances.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
 import {
@@ -10,7 +11,6 @@ import {
   insuranceFields,
   readChart,
   readSubscriber,
-  storeInsuranceId,
 } from './insuranceReferences.ts';
 
 const step = 'add_insurance';
@@ -19,7 +19,7 @@ const step = 'add_insurance';
 export const addPatientInsurance = defineWrite({
   type: 'patient.insurance.add',
   label: 'New insurance',
-  plural_label: 'Patient insurances',
+  plural_label: 'New patient insurances',
   body: InsuranceRequest,
   path: ['patient_mrn'],
   sample: {
@@ -48,8 +48,12 @@ export const addPatientInsurance = defineWrite({
     job_id,
   }),
   run: async ({ id, input, emr, steps, scope }) => {
+    const finish = async (outcome: Record<string, unknown>) => {
+      const known = { id, ehr_id: String(outcome.ehr_id) };
+      return { event: added(id, input, outcome), store: await readChart(emr, input.patient_mrn, { scope, known }) };
+    };
     const done = steps.outcomes.get(step);
-    if (done) return { event: added(id, input, done), store: await readChart(emr, input.patient_mrn, scope) };
+    if (done) return finish(done);
     const patient = await emr.findPatient(input.patient_mrn);
     if (!patient) throw patientNotFound(input.patient_mrn);
     const outcome = await steps.write(step, emr.addPatientInsurance, {
@@ -63,7 +67,7 @@ export const addPatientInsurance = defineWrite({
       relationship: input.relationship ?? undefined,
       subscriber: input.subscriber ?? undefined,
     });
-    return { event: added(id, input, outcome), store: await readChart(emr, input.patient_mrn, scope) };
+    return finish(outcome);
   },
   onFailure: ({ id, input, outcomes, failure }) => {
     const done = outcomes.get(step);
@@ -72,7 +76,7 @@ export const addPatientInsurance = defineWrite({
   },
   onFinished: async ({ tx, job, outcomes }) => {
     const done = outcomes.get(step);
-    if (done) await storeInsuranceId(tx, job, job.operation_id, String(done.ehr_id));
+    if (done) await storeInsuranceId(tx, job, { id: job.operation_id, ehr_id: String(done.ehr_id) });
   },
 });
 

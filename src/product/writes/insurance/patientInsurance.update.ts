@@ -1,11 +1,15 @@
 import { apiError } from '../../../catalog/errors.ts';
 import { EmrFailure } from '../../../emr/emrFailure.ts';
+import type { Operations } from '../../../emr/operations/operations.ts';
 import type { EventOf } from '../../../model/events.ts';
+import type { LiveInsurance } from '../../../model/liveChart.ts';
 import {
   InsuranceChanges,
+  priorities,
   type SubscriberRelationship,
   subscriber_relationships,
 } from '../../../model/requests/insurance.ts';
+import { insuranceId } from '../../records/patientInsurances.ts';
 import { defineWrite, patientNotFound } from '../defineWrite.ts';
 import { patientLane } from '../patients/patientLane.ts';
 import {
@@ -13,7 +17,6 @@ import {
   type InsuranceLookups,
   insuranceFailed,
   insuranceFields,
-  insuranceId,
   readChart,
   readSubscriber,
 } from './insuranceReferences.ts';
@@ -36,6 +39,7 @@ export const updatePatientInsurance = defineWrite({
   check: async ({ ctx, account, body }) => {
     const { patient_mrn, emr_insurance_id: _id, ...changes } = body;
     if (Object.keys(changes).length === 0) throw apiError('no_field');
+    if (endsBefore(body)) throw apiError('invalid_field', { rule: plan_dates_rule }, { field: 'plan_end_date' });
     const subscriber = readSubscriber(body, true);
     const { company, patient_id } = await findCompany(ctx, account, body);
     if (company && company.carrier_id === null) {
@@ -56,17 +60,23 @@ export const updatePatientInsurance = defineWrite({
     job_id,
   }),
   run: async ({ input, emr, steps, scope }) => {
+    const finish = async (outcome: Record<string, unknown>) => {
+      const known = { id: input.patient_insurance_id, ehr_id: input.emr_insurance_id };
+      return { event: updated(input, outcome), store: await readChart(emr, input.patient_mrn, { scope, known }) };
+    };
     const done = steps.outcomes.get(step);
-    if (done) return { event: updated(input, done), store: await readChart(emr, input.patient_mrn, scope) };
+    if (done) return finish(done);
     const patient = await emr.findPatient(input.patient_mrn);
     if (!patient) throw patientNotFound(input.patient_mrn);
     // The EMR identifies an insurance by its id alone, so we check that it belongs to this patient.
-    const insurances = await emr.listPatientInsurances(patient.ehr_id);
-    const present = insurances.find((each) => each.emr_insurance_id === input.emr_insurance_id);
+    const present = await findInsurance(emr, patient.ehr_id, input.emr_insurance_id);
     if (!present) {
       const text = `Insurance with EMR ID '${input.emr_insurance_id}' not found for this patient.`;
       throw new EmrFailure('not_found', text);
     }
+    checkPlanDates({ ...present, ...input });
+    const sequence = input.insurance_sequence && priorities[input.insurance_sequence];
+    if (sequence !== undefined && sequence !== present.priority) await checkPlace(emr, patient.ehr_id, sequence);
     const { company_ehr_id, relationship, relationship_cleared, subscriber } = input;
     const kept = subscriber ? keptRelationship(present.relationship_to_subscriber) : undefined;
     const update = {
@@ -76,6 +86,8 @@ export const updatePatientInsurance = defineWrite({
       group_id: input.group_id,
       plan_begin_date: input.plan_begin_date,
       copayment: input.copayment,
+      sequence,
+      plan_end_date: input.plan_end_date,
       relationship: relationship ?? (relationship_cleared ? null : kept),
       subscriber: subscriber ?? undefined,
     };
@@ -86,7 +98,7 @@ export const updatePatientInsurance = defineWrite({
       copayment: present.copayment,
     };
     const outcome = await steps.write(step, emr.updatePatientInsurance, update, { with_outcome });
-    return { event: updated(input, outcome), store: await readChart(emr, input.patient_mrn, scope) };
+    return finish(outcome);
   },
   onFailure: ({ input, outcomes, failure }) => {
     const done = outcomes.get(step);
@@ -95,6 +107,45 @@ export const updatePatientInsurance = defineWrite({
   },
   overwrites: true,
 });
+
+/** Also one that has ended, if the EMR lists those: its end can be removed again. */
+async function findInsurance(
+  emr: Pick<Operations, 'listPatientInsurances'> & Partial<Operations>,
+  patient_ehr_id: string,
+  insurance_ehr_id: string,
+): Promise<Omit<LiveInsurance, 'emr_insurance_id'> | undefined> {
+  if (!emr.listPatientPolicies) {
+    const insurances = await emr.listPatientInsurances(patient_ehr_id);
+    return insurances.find((each) => each.emr_insurance_id === insurance_ehr_id);
+  }
+  const policies = await emr.listPatientPolicies(patient_ehr_id);
+  return policies.find(({ ehr_id, active }) => active && ehr_id === insurance_ehr_id);
+}
+
+/** Several insurances at the place would all get the old place of this one. */
+async function checkPlace(
+  emr: Pick<Operations, 'listPatientInsurances'>,
+  patient_ehr_id: string,
+  place: number,
+): Promise<void> {
+  const in_force = await emr.listPatientInsurances(patient_ehr_id);
+  if (in_force.filter(({ priority }) => priority === place).length <= 1) return;
+  const message = `The patient has several insurances with priority ${place} in force. Correct their order in the EMR first.`;
+  throw new EmrFailure('refused', message, { code: 'emr_validation' });
+}
+
+type PlanDates = { plan_begin_date?: string | null | undefined; plan_end_date?: string | null | undefined };
+
+const plan_dates_rule = 'plan_end_date must not be before plan_begin_date';
+
+function endsBefore({ plan_begin_date: begins, plan_end_date: ends }: PlanDates): boolean {
+  return typeof begins === 'string' && typeof ends === 'string' && ends < begins;
+}
+
+/** The request may have only one of the dates. */
+function checkPlanDates(dates: PlanDates): void {
+  if (endsBefore(dates)) throw new EmrFailure('refused', `${plan_dates_rule}.`, { code: 'emr_validation' });
+}
 
 /** The present relationship, unless the patient is the subscriber: a new subscriber keeps it if none was sent. */
 function keptRelationship(code: string | null): SubscriberRelationship | undefined {

@@ -24,7 +24,7 @@ import {
 import { queueUpdate } from './patientUpdates.ts';
 
 /** Changes to a patient. `named`: the doctors in the EMR with the names in them. */
-type PatientPatch = { id: string; changes: PatientChanges; named: NamedDoctors };
+type PatientPatch = { id: string; changes: PatientChanges; named: NamedDoctors; reference: string | null };
 
 /** Undefined if the patient does not exist. */
 export type PatchResult = { message: string; job_id?: number; mrn: string | null } | undefined;
@@ -34,7 +34,7 @@ export async function patchPatient(
   ctx: Context,
   tx: Tx,
   account: Account,
-  { id, changes, named }: PatientPatch,
+  { id, changes, named, reference }: PatientPatch,
 ): Promise<PatchResult> {
   const { save_previous_address: _how, ...data } = changes;
   if (Object.keys(data).length === 0) throw apiError('no_field');
@@ -43,7 +43,7 @@ export async function patchPatient(
   const { status, mrn } = patient.doc;
   if (status === 'pending' || status === 'failed') {
     rejectFields(ctx, account, createPatient, sentFields(PatientRequest, data));
-    return amendCreation(ctx, tx, account, { patient, changes: data });
+    return amendCreation(ctx, tx, account, { patient, changes: data, reference });
   }
   const fixed = Object.keys(changes).find((field) => !active_fields.has(field));
   if (fixed) throw apiError('fixed_field', { field: fixed }, { field: fixed });
@@ -51,7 +51,7 @@ export async function patchPatient(
   rejectFields(ctx, account, stored, Object.keys(changes));
   requireSupported(ctx, account, updatePatient);
   const change = await toPatientChange(tx, account, changes, named);
-  const job_id = await queueUpdate(ctx, tx, account, { patient, change });
+  const job_id = await queueUpdate(ctx, tx, account, { patient, change, reference });
   return { message: 'Patient update queued. A webhook event follows on completion.', job_id, mrn };
 }
 
@@ -60,26 +60,31 @@ export const restricted_on_active = [...active_fields].filter(
   (field) => !/^(phone|cell_phone|email|address_\w+)$/.test(field),
 );
 
-/** Changes the input of the creation. A creation that has failed is queued again. */
+/**
+ * Changes the input of the creation, which keeps its reference. A creation that has failed is queued again, with the
+ * reference of the change.
+ */
 async function amendCreation(
   ctx: Context,
   tx: Tx,
   account: Account,
-  { patient, changes }: { patient: PatientRow; changes: PatientChanges },
+  { patient, changes, reference }: { patient: PatientRow; changes: PatientChanges; reference: string | null },
 ): Promise<PatchResult> {
   const { id } = patient;
   const [operation] = await tx<{ input: PatientInput }[]>`SELECT input FROM operations WHERE id = ${id}`;
   if (!operation) throw new Error('The operation that creates the patient does not exist.');
-  const { resolved: _before, ...request } = operation.input;
+  const { resolved: _before, amended_by: _earlier, ...request } = operation.input;
   const wanted = amendRequest(request, changes);
-  const input: PatientInput = { ...wanted, resolved: checkPatient(await readReferences(tx, account, wanted), wanted) };
+  const resolved = checkPatient(await readReferences(tx, account, wanted), wanted);
+  const input: PatientInput = { ...wanted, resolved };
   await savePatient(tx, account, patient, { ...toPatientRecord(input), status: 'pending' });
   if (patient.doc.status === 'pending') {
-    await tx`${updateOperation(tx, { id, input })}`;
+    await tx`${updateOperation(tx, { id, input: { ...input, amended_by: reference } })}`;
     return { message: 'Patient update queued with the creation of the patient.', mrn: null };
   }
   const lane = { key: `patient:${id}` };
-  const job_id = await enqueueAgain(tx, newJob(ctx, account, { id, type: createPatient.type, input }, lane));
+  const again = { id, type: createPatient.type, input, reference };
+  const job_id = await enqueueAgain(tx, newJob(ctx, account, again, lane));
   const message = 'Patient update queued: the patient will be created with it. A webhook event follows on completion.';
   return { message, job_id, mrn: null };
 }

@@ -6,9 +6,11 @@ import type { Steps } from '../../jobs/jobSteps.ts';
 import { insertPending, lockPatient, savePatient } from '../../records/patients.ts';
 import { removeSyncedDuplicate } from '../../records/storeRecords.ts';
 import { defineWrite, type FinishedWrite, failureFields } from '../defineWrite.ts';
+import { readInsurances } from '../insurance/insuranceReferences.ts';
 import {
   checkPatient,
   type PatientInput,
+  requestedCoverages,
   restricted_on_create,
   toNewPatient,
   toPatientRecord,
@@ -59,11 +61,13 @@ export const createPatient = defineWrite({
     job_id,
     data: { patient_id: id, job_id },
   }),
-  run: async ({ id, input, emr, steps }) => {
+  run: async ({ id, input, emr, steps, scope }) => {
     // If an earlier attempt may have sent the patient, send the same values again, even if the client has changed them.
     const sent = sentPatient(steps) ?? input;
     const outcome = await steps.write(step, emr.createPatient, toNewPatient(sent), { with_intent: sent });
-    return { event: created(id, outcome) };
+    const event = created(id, outcome);
+    if (requestedCoverages(sent).every((coverage) => coverage === undefined)) return { event };
+    return { event, ...(await readInsurances(emr, { id, ehr_id: String(outcome.ehr_id) }, scope)) };
   },
   onFailure: ({ id, outcomes, failure }) => {
     const done = outcomes.get(step);
@@ -115,5 +119,5 @@ async function storeCreation({ tx, ctx, job, ...steps }: FinishedWrite<PatientIn
   const changes = latest && (await findChanges(tx, organization_id, sent, latest.input));
   if (!changes) return;
   const account = { ...of, id: account_id, connector: latest.connector };
-  await queueUpdate(ctx, tx, account, { patient: active, change: changes });
+  await queueUpdate(ctx, tx, account, { patient: active, change: changes, reference: latest.input.amended_by ?? null });
 }

@@ -14,6 +14,7 @@ import {
   savedFields,
   type WriteRun,
 } from '../defineWrite.ts';
+import { readInsurances } from '../insurance/insuranceReferences.ts';
 import { patientRerun } from './patientLane.ts';
 import { type PatientUpdateInput, update_type } from './patientUpdates.ts';
 
@@ -25,11 +26,13 @@ export const updatePatient = defineWriteHandler<PatientUpdateInput, 'updatePatie
   label: 'Patient update',
   plural_label: 'Patient updates',
   needs: ['updatePatient'],
-  run: async ({ input, emr, steps, ourIds }) => {
+  run: async ({ input, emr, steps, scope, ourIds }) => {
     for (const [name, send] of planSteps(input)) {
       if (!steps.outcomes.has(name)) await send({ emr, steps });
     }
-    return { event: updated(input, await withOurIds(savedFields(steps.outcomes.values()), ourIds)) };
+    const event = updated(input, await withOurIds(savedFields(steps.outcomes.values()), ourIds));
+    if (input.coverages === undefined && input.payer === undefined) return { event };
+    return { event, ...(await readInsurances(emr, { id: input.patient_id, ehr_id: input.ehr_id }, scope)) };
   },
   onFailure: ({ input, outcomes, failure }) => {
     if (planSteps(input).every(([name]) => outcomes.has(name))) {

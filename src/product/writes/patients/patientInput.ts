@@ -3,7 +3,8 @@ import type { Payer } from '../../../emr/operations/guarantors.ts';
 import type { Coverage, Demographics, EmrDoctor, NewPatient } from '../../../emr/operations/patients.ts';
 import { fold } from '../../../model/fold.ts';
 import type { PatientSource } from '../../../model/records/patients.ts';
-import type { PatientChanges, PatientRequest } from '../../../model/requests/patients.ts';
+import { priorities } from '../../../model/requests/insurance.ts';
+import { type PatientChanges, type PatientRequest, payer_fields } from '../../../model/requests/patients.ts';
 import { checkNamePair, checkPlaces, idNotFound, type References, rejectFutureBirth } from './patientReferences.ts';
 
 /** What the request's references resolved to when it was accepted. */
@@ -13,15 +14,15 @@ export type PatientLookups = {
   pcp_ehr_id: string | null;
   pharmacy_ehr_id: string | null;
 };
-export type PatientInput = PatientRequest & { resolved: PatientLookups };
+export type PatientInput = PatientRequest & {
+  resolved: PatientLookups;
+  /** The client's reference of the last change that was merged into the request, for an update that follows it. */
+  amended_by?: string | null;
+};
 
-const payer_fields: ReadonlySet<string> = new Set<keyof PatientRequest>([
-  'responsible_party_first_name',
-  'responsible_party_last_name',
-  'responsible_party_sex',
-  'responsible_party_dob',
-  'responsible_party_phone',
-]);
+function isPayerField(name: string): boolean {
+  return payer_fields.some((field) => field === name);
+}
 
 /**
  * A request with changes. A field that was cleared is as if it had not been sent. So is what was sent about another
@@ -31,13 +32,11 @@ export function amendRequest(request: PatientRequest, changes: PatientChanges): 
   const isSelf = (party: PatientChanges['responsible_party']) => (party ?? 'self') === 'self';
   const self_paid =
     isSelf(request.responsible_party) || ('responsible_party' in changes && isSelf(changes.responsible_party));
-  const kept = Object.entries(request).filter(([name]) => !self_paid || !payer_fields.has(name));
+  const kept = Object.entries(request).filter(([name]) => !self_paid || !isPayerField(name));
   const sent = Object.entries({ ...Object.fromEntries(kept), ...changes }).filter(([, value]) => value !== null);
   // The schema of the changes does not let a required field be cleared.
   return Object.fromEntries(sent) as PatientRequest;
 }
-
-const priorities = { primary: 1, secondary: 2, tertiary: 3 } as const;
 
 /** The input of the EMR operation that creates a patient. */
 export function toNewPatient(input: PatientInput): NewPatient {
@@ -182,11 +181,7 @@ export const restricted_on_create = [
   'insurance_provider_id',
   'referring_provider_id',
   'pcp_id',
-  'responsible_party_first_name',
-  'responsible_party_last_name',
-  'responsible_party_sex',
-  'responsible_party_dob',
-  'responsible_party_phone',
+  ...payer_fields,
   'language',
   'race',
   'ethnicity',

@@ -4,6 +4,7 @@ import type { Fragment, Query } from '../../../platform/db/database.ts';
 import { hashToken } from '../../../platform/security/signatures.ts';
 import type { Account } from '../../accounts/accounts.ts';
 import type { RerunCandidate } from '../../jobs/listJobs.ts';
+import { patientByMrn } from '../../records/mergedCharts.ts';
 import { lockPatient, type PatientRow, readPatient, savePatient } from '../../records/patients.ts';
 import type { Lane, RerunJob, RerunRules } from '../defineWrite.ts';
 
@@ -26,10 +27,9 @@ export function laneKey(prefix: string, id: string): string {
   return `${prefix}:${id.length <= 200 ? id : hashToken(id).toString('hex')}`;
 }
 
-/** A subquery for our id of a patient, or null, to be used in the statement that checks a write's references. */
+/** A subquery for our id of a patient (of a merged chart: the one that survived), or null, to be used in the statement that checks a write's references. */
 export function patientIdByMrn(sql: Query, account: Account, mrn: string): Fragment {
-  return sql`(SELECT id FROM patients WHERE client_id = ${account.client_id}
-    AND organization_id = ${account.organization_id} AND mrn = ${mrn} ORDER BY id LIMIT 1)`;
+  return patientByMrn(sql, account, mrn, 'id');
 }
 
 /**
@@ -44,7 +44,8 @@ export function currentLane({ lane, patient_mrn, patient_id }: RerunCandidate): 
 
 /**
  * A query for the ids of a patient's jobs: those whose request names the MRN, the one that created the patient, and the
- * actions on encounters created by one of these jobs. The patient of any other encounter is known to the EMR only.
+ * actions on encounters and notes on tasks created by one of these jobs. The patient of any other encounter or task is
+ * known to the EMR only.
  * Every part uses an index: 4 ms with 400,000 jobs. OFFSET 0 keeps the lookups from becoming joins, which, if planned
  * while there were few jobs, read all of them.
  */
@@ -56,16 +57,22 @@ export function jobsOfPatient(sql: Query, client_id: string, mrn: string): Fragm
       SELECT patient.id FROM organizations AS organization
         JOIN patients AS patient ON patient.client_id = ${client_id}
          AND patient.organization_id = organization.id AND patient.mrn = ${mrn}
-    ), encounter AS MATERIALIZED (
-      SELECT job.organization_id, step.detail ->> 'ehr_id' AS ehr_id
+    ), created AS MATERIALIZED (
+      SELECT job.organization_id, step.name, step.detail ->> 'ehr_id' AS ehr_id
         FROM direct CROSS JOIN LATERAL (SELECT * FROM jobs WHERE operation_id = direct.id OFFSET 0) AS job
         CROSS JOIN LATERAL (SELECT * FROM job_steps WHERE job_id = job.id OFFSET 0) AS step
-       WHERE step.name = 'create_encounter' AND step.kind = 'outcome' AND step.detail ->> 'ehr_id' IS NOT NULL
+       WHERE step.name IN ('create_encounter', 'create_task') AND step.kind = 'outcome'
+         AND step.detail ->> 'ehr_id' IS NOT NULL
     ), action AS MATERIALIZED (
-      SELECT operation.id FROM encounter JOIN operations AS operation ON operation.client_id = ${client_id}
-         AND operation.encounter_ehr_id = encounter.ehr_id AND operation.organization_id = encounter.organization_id
+      SELECT operation.id FROM created JOIN operations AS operation ON operation.client_id = ${client_id}
+         AND operation.encounter_ehr_id = created.ehr_id AND operation.organization_id = created.organization_id
+       WHERE created.name = 'create_encounter'
+    ), note AS MATERIALIZED (
+      SELECT operation.id FROM created JOIN operations AS operation ON operation.client_id = ${client_id}
+         AND operation.task_ehr_id = created.ehr_id AND operation.organization_id = created.organization_id
+       WHERE created.name = 'create_task'
     )
-    SELECT job.id FROM (SELECT id FROM direct UNION SELECT id FROM action) AS operation
+    SELECT job.id FROM (SELECT id FROM direct UNION SELECT id FROM action UNION SELECT id FROM note) AS operation
       CROSS JOIN LATERAL (SELECT id FROM jobs WHERE operation_id = operation.id OFFSET 0) AS job`;
 }
 

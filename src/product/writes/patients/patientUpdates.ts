@@ -42,12 +42,12 @@ export async function queueUpdate(
   ctx: Context,
   tx: Tx,
   account: { client_id: string; organization_id: string; id: string; connector: string },
-  { patient, change }: { patient: PatientRow; change: PatientChange },
+  { patient, change, reference }: { patient: PatientRow; change: PatientChange; reference: string | null },
 ): Promise<number> {
   const { ehr_id, mrn } = patient.doc;
   if (ehr_id === null || mrn === null) throw new Error('Only a patient with a chart in the EMR can be updated.');
   const input: PatientUpdateInput = { patient_id: patient.id, ehr_id, mrn, ...change };
-  const operation = { id: newId(), type: update_type, input };
+  const operation = { id: newId(), type: update_type, input, reference };
   const job_id = await enqueue(tx, newJob(ctx, account, operation, patientLane(mrn, patient.id)));
   if (job_id === undefined) throw new Error('A job without an idempotency key is always queued.');
   const open_updates = patient.open_updates + 1;
@@ -59,8 +59,8 @@ export async function queueUpdate(
 export async function findChanges(
   tx: Tx,
   organization_id: string,
-  sent: PatientInput,
-  wanted: PatientInput,
+  { amended_by: _sent, ...sent }: PatientInput,
+  { amended_by: _wanted, ...wanted }: PatientInput,
 ): Promise<PatientChange | undefined> {
   if (isDeepStrictEqual(sent, wanted)) return undefined;
   const [before, after] = [toNewPatient(sent), toNewPatient(wanted)];

@@ -37,7 +37,7 @@ export const createTelephoneEncounter = defineWrite({
   quick_check: {
     lane: ({ patient_mrn }) => laneByMrn(patient_mrn),
     lookups: {},
-    references: (sql) => sql`SELECT provider AND staff AND location AND pharmacy AS complete, patient_id
+    references: (sql) => sql`SELECT provider AND staff AND location AND pharmacy AND NOT merged AS complete, patient_id
       FROM (${references(sql)}) AS each`,
   },
   acceptedResponse: ({ id, job_id }) => ({
@@ -166,7 +166,9 @@ function references(sql: Query): Fragment {
     ${listed('locations', 'location_id')} AS location,
     body.pharmacy_ehr_id IS NULL OR ${listed('pharmacies', 'pharmacy_ehr_id', active)} AS pharmacy,
     (SELECT id FROM patients WHERE patients.client_id = sent.client_id
-        AND patients.organization_id = sent.organization_id AND mrn = body.patient_mrn ORDER BY id LIMIT 1) AS patient_id
+        AND patients.organization_id = sent.organization_id AND mrn = body.patient_mrn ORDER BY id LIMIT 1) AS patient_id,
+    EXISTS (SELECT FROM merged_charts WHERE merged_charts.client_id = sent.client_id
+        AND merged_charts.organization_id = sent.organization_id AND mrn = body.patient_mrn) AS merged
     FROM json_to_record(sent.input) AS body (provider_id text, assigned_to_id text, location_id text,
       pharmacy_ehr_id text, patient_mrn text)`;
 }

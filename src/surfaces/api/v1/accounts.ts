@@ -7,6 +7,7 @@ import { immediately, nullable, success } from '../../../model/fields.ts';
 import { listLinkedAccounts, rotateToken } from '../../../product/accounts/accessTokens.ts';
 import { readAccountReport } from '../../../product/link/connectionReports.ts';
 import { unlinkAccount } from '../../../product/link/unlinkAccount.ts';
+import { for_reads, for_writes } from '../limitedSecrets.ts';
 
 export const accountsList = endpoint({
   id: 'accounts.list',
@@ -15,6 +16,7 @@ export const accountsList = endpoint({
   method: 'GET',
   path: '/v1/accounts',
   auth: 'client',
+  limited_secrets: for_reads,
   account_optional: true,
   // Contains nothing about a patient, and no token.
   audited: false,
@@ -34,7 +36,7 @@ export const accountsList = endpoint({
         emr_name: display_name,
         status: 'active',
         linked_at: '2026-03-02T15:04:05.000Z',
-        last_sync: { job_id: 1042, status: 'succeeded', at: '2026-03-02T15:04:09.000Z' },
+        last_sync: { job_id: 1042, status: 'succeeded', at: '2026-03-02T15:04:09.000Z', emr_requests: 48 },
         waiting_jobs: 0,
       })),
     },
@@ -52,6 +54,7 @@ export const accountConnectionReport = endpoint({
   method: 'GET',
   path: '/v1/account/connection-report',
   auth: 'account',
+  limited_secrets: for_reads,
   while_expired: true,
   audited: false,
   summary: 'Retrieve the connection report of an account',
@@ -81,6 +84,7 @@ export const accountRotateToken = endpoint({
   method: 'POST',
   path: '/v1/account/rotate-token',
   auth: 'account',
+  limited_secrets: for_writes,
   while_expired: true,
   summary: 'Replace the access token of an account',
   description:
@@ -116,6 +120,7 @@ export const accountDelete = endpoint({
   method: 'DELETE',
   path: '/v1/account',
   auth: 'account',
+  limited_secrets: for_writes,
   while_expired: true,
   summary: 'Unlink an account',
   description:

@@ -1,6 +1,12 @@
 import { Type } from 'typebox';
+import { apiError } from '../../../catalog/errors.ts';
+import { parseId } from '../../../catalog/ids.ts';
+import { endpoint } from '../../../http/endpoint.ts';
+import { DocumentStatus } from '../../../model/documentStatus.ts';
 import { success } from '../../../model/fields.ts';
 import { uploadDocument } from '../../../product/writes/documents/document.upload.ts';
+import { readSentDocument } from '../../../product/writes/documents/sentDocument.ts';
+import { for_reads } from '../limitedSecrets.ts';
 import { writeEndpoint } from '../writeEndpoint.ts';
 
 export const documentsCreate = writeEndpoint(uploadDocument, {
@@ -27,4 +33,29 @@ export const documentsCreate = writeEndpoint(uploadDocument, {
     'first_sync_pending',
   ],
   events: ['document.uploaded', 'document.upload_failed'],
+});
+
+export const documentsGet = endpoint({
+  id: 'documents.get',
+  surface: 'api',
+  group: 'Documents',
+  method: 'GET',
+  path: '/v1/documents/{id}',
+  auth: 'account',
+  limited_secrets: for_reads,
+  summary: 'Retrieve the status of a document',
+  agent_tool: true,
+  description:
+    'Returns what became of a document that you sent: its status and, after the upload, the EMR’s ID. The content is not returned.',
+  params: Type.Object({ id: Type.String({ description: 'The document_id of its request or event' }) }),
+  response: Type.Object({ success, document: DocumentStatus }),
+  errors: ['record_not_found'],
+  found_in: { id: 'POST /v1/documents#/document_id' },
+  handle: async ({ ctx, account, params, auditPatients }) => {
+    const id = parseId(params.id);
+    const document = id && (await readSentDocument(ctx, account, id));
+    if (!document) throw apiError('record_not_found', { noun: 'Document', id: params.id }, { field: 'id' });
+    auditPatients([document.patient_mrn]);
+    return { success: true, document };
+  },
 });

@@ -10,12 +10,14 @@ import { updateProviderSettings } from '../../../product/records/providers.ts';
 import { referenceError } from '../../../product/records/readRecords.ts';
 import { parseStatus, readSettings, setLocationStatus } from '../../../product/records/settings.ts';
 import { requestSync } from '../../../product/records/syncPasses.ts';
+import { for_reads, for_writes } from '../limitedSecrets.ts';
 
 const declared = {
   surface: 'api',
   group: 'Practice',
   method: 'PATCH',
   auth: 'account',
+  limited_secrets: for_writes,
   body: ProviderSettingsRequest,
   response: Type.Object({
     success,
@@ -75,6 +77,7 @@ export const locationsUpdate = endpoint({
   method: 'PATCH',
   path: '/v1/locations/{id}',
   auth: 'account',
+  limited_secrets: for_writes,
   summary: 'Update a location',
   agent_tool: true,
   body: Type.Object(
@@ -115,6 +118,7 @@ export const settingsGet = endpoint({
   method: 'GET',
   path: '/v1/settings',
   auth: 'account',
+  limited_secrets: for_reads,
   audited: false,
   summary: 'Retrieve the settings of the EMR instance',
   agent_tool: 'get_settings',
@@ -131,6 +135,7 @@ export const syncCreate = endpoint({
   method: 'POST',
   path: '/v1/sync',
   auth: 'account',
+  limited_secrets: for_writes,
   summary: 'Sync the organization’s records',
   agent_tool: true,
   body: Type.Object({}),

@@ -6,9 +6,11 @@ import { type Endpoint, endpoint, JsonText, WithHeaders } from '../../../http/en
 import { type EventType as EventTypeName, event_types } from '../../../model/events.ts';
 import { pagination, paging, success, text } from '../../../model/fields.ts';
 import { delivery_status, EventType, WebhookEvent } from '../../../model/webhook.ts';
-import { listEvents } from '../../../product/webhooks/events.ts';
+import { listEvents, walkEvents } from '../../../product/webhooks/events.ts';
 import { resendEvent } from '../../../product/webhooks/resend.ts';
 import { streamEvents } from '../../../product/webhooks/streamEvents.ts';
+import { for_reads, for_writes } from '../limitedSecrets.ts';
+import { checkPaging } from '../paging.ts';
 
 export const webhookEventsList = endpoint({
   id: 'webhook-events.list',
@@ -17,6 +19,7 @@ export const webhookEventsList = endpoint({
   method: 'GET',
   path: '/v1/webhook-events',
   auth: 'account',
+  limited_secrets: for_reads,
   while_expired: true,
   summary: 'List events',
   agent_tool: true,
@@ -40,8 +43,12 @@ export const webhookEventsList = endpoint({
     pagination,
   }),
   found_in: { job_id: 'sandbox#/job_id' },
-  handle: async ({ ctx, account, query: { page = 1, page_size = 50, ...filters }, auditPatients }) => {
-    const { body, mrns } = await listEvents(ctx.db, account.client_id, account.id, { ...filters, page, page_size });
+  handle: async ({ ctx, account, query: { page, cursor, page_size = 50, ...filters }, auditPatients }) => {
+    checkPaging({ page, cursor });
+    const { body, mrns } =
+      cursor === undefined
+        ? await listEvents(ctx.db, account.client_id, account.id, { ...filters, page: page ?? 1, page_size })
+        : await walkEvents(ctx, account, { filters, cursor, page_size });
     auditPatients(mrns);
     return new JsonText(body);
   },
@@ -54,6 +61,7 @@ export const webhookEventsStream: Endpoint = endpoint({
   method: 'GET',
   path: '/v1/webhook-events/stream',
   auth: 'client',
+  limited_secrets: for_reads,
   account_optional: true,
   stream: true,
   summary: 'Stream events',
@@ -117,6 +125,7 @@ export const webhookEventsResend = endpoint({
   method: 'POST',
   path: '/v1/webhook-events/{id}/resend',
   auth: 'account',
+  limited_secrets: for_writes,
   while_expired: true,
   summary: 'Resend an event',
   agent_tool: true,
@@ -136,7 +145,8 @@ export const webhookEventsResend = endpoint({
       if (!resent) throw apiError('record_not_found', { noun: 'Event', id: params.id });
       const { deliveries, mrns } = resent;
       auditPatients(mrns);
-      return { success: true, message: 'Event queued for delivery.', event_id: params.id, deliveries };
+      const message = deliveries === 0 ? 'No enabled endpoint receives this event.' : 'Event queued for delivery.';
+      return { success: true, message, event_id: params.id, deliveries };
     });
     ctx.notifications.notify('chartwire_deliveries', account.client_id);
     return response;

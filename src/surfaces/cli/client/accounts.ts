@@ -22,10 +22,11 @@ export function addAccounts(program: Command, env: Environment): void {
       if (options.json) return printJson({ accounts });
       if (accounts.length === 0) return printLine('No accounts. Link one with: chartwire link create');
       printTable(
-        ['account', 'user', 'org', 'EMR', 'status', 'last sync', 'waiting jobs'],
+        ['account', 'user', 'org', 'EMR', 'status', 'last sync', 'EMR requests', 'waiting jobs'],
         accounts.map((account) => [
           ...[account.access_token_reference_id, account.user_id, account.org_id, account.emr_name, account.status],
           account.last_sync ? `${account.last_sync.status} ${formatTime(account.last_sync.at)}` : '–',
+          account.last_sync ? String(account.last_sync.emr_requests) : '–',
           String(account.waiting_jobs),
         ]),
       );

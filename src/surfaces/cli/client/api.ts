@@ -5,7 +5,7 @@ import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { CommandFailure, printJson } from '../output.ts';
 import { type ServiceOptions, serviceCommand, withService } from './service.ts';
 
-type ApiOptions = ServiceOptions & { data?: string; idempotencyKey?: string };
+type ApiOptions = ServiceOptions & { data?: string; idempotencyKey?: string; dryRun?: boolean };
 
 export function addApi(program: Command, env: Environment): void {
   const api = program.command('api').description('send any request, with the credentials filled in');
@@ -18,15 +18,17 @@ export function addApi(program: Command, env: Environment): void {
     if (method === 'POST' || method === 'PATCH') {
       command
         .option('--data <json>', 'request body: JSON, @file, or @- for standard input', '{}')
-        .option('--idempotency-key <key>', 'default: a random one');
+        .option('--idempotency-key <key>', 'default: a random one')
+        .option('--dry-run', 'only check the write, and print what it would do');
     }
     command.addHelpText('after', examples).action((path: string, options: ApiOptions) =>
       withService(env, options, async ({ transport }) => {
         if (!path.startsWith('/'))
           throw new CommandFailure('The path must start with a slash, such as /v1/jobs.', 'usage');
         const body = options.data === undefined ? undefined : await readBody(options.data);
-        const { idempotencyKey } = options;
-        printJson(await transport.request({ method, path, body }, { idempotencyKey }));
+        const { idempotencyKey, dryRun } = options;
+        const sent = dryRun ? `${path}${path.includes('?') ? '&' : '?'}dry_run=true` : path;
+        printJson(await transport.request({ method, path: sent, body }, { idempotencyKey }));
       }),
     );
   }

@@ -7,16 +7,23 @@ import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { CommandFailure, formatTime, printJson, printLine, printTable, readCount } from '../output.ts';
 import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
-const statuses = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review'] as const;
-type ListOptions = ServiceOptions & { status?: (typeof statuses)[number]; type?: string; limit: number };
+const statuses = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review', 'cancelled'] as const;
+type ListOptions = ServiceOptions & {
+  status?: (typeof statuses)[number];
+  type?: string;
+  reference?: string;
+  limit: number;
+};
 
 const poll_ms = 500;
+const unsuccessful: ReadonlySet<string> = new Set(['failed', 'needs_review', 'cancelled']);
 
 export function addJobs(program: Command, env: Environment): void {
-  const jobs = program.command('jobs').description('list, follow and rerun jobs');
+  const jobs = program.command('jobs').description('list, follow, rerun and cancel jobs');
   serviceCommand(jobs, 'list', 'list the newest jobs of all accounts')
     .addOption(new Option('--status <status>', 'only jobs in this state').choices(statuses))
     .option('--type <type>', 'only jobs of this type, such as patient.create')
+    .option('--reference <text>', 'only jobs whose request had this reference')
     .option('--limit <number>', 'how many', readCount, 20)
     .action((options: ListOptions) => withService(env, options, (service) => list(service, options)));
   serviceCommand(jobs, 'get <job_id>', 'show a job with its timeline').action((id: string, options: ServiceOptions) =>
@@ -27,7 +34,7 @@ export function addJobs(program: Command, env: Environment): void {
     }),
   );
   serviceCommand(jobs, 'watch <job_id>', 'follow a job’s timeline until it finishes')
-    .addHelpText('after', '\nThe exit code is 3 if the job failed or needs review.\n')
+    .addHelpText('after', '\nThe exit code is 3 if the job failed, needs review or was canceled.\n')
     .action((id: string, options: ServiceOptions) =>
       withService(env, options, (service) => watch(service, id, options)),
     );
@@ -41,12 +48,20 @@ export function addJobs(program: Command, env: Environment): void {
         if (options.watch) await watch(service, String(job_id), options);
       }),
     );
+  serviceCommand(jobs, 'cancel <job_id>', 'cancel a job that has sent nothing to the EMR').action(
+    (id: string, options: ServiceOptions) =>
+      withService(env, options, async ({ client }) => {
+        const { job_id, status } = await client.jobs.cancel(id);
+        if (options.json) printJson({ job_id, status });
+        else printLine(`Job ${job_id} was canceled.`);
+      }),
+  );
 }
 
-async function list({ client }: Service, { json, status, type, limit }: ListOptions): Promise<void> {
+async function list({ client }: Service, { json, status, type, reference, limit }: ListOptions): Promise<void> {
   const page_size = Math.min(limit, 100);
   const jobs = await takeFirst(
-    client.jobs.list({ page_size, ...(status && { status }), ...(type && { type }) }),
+    client.jobs.list({ page_size, ...(status && { status }), ...(type && { type }), ...(reference && { reference }) }),
     limit,
   );
   if (json) printJson({ jobs });
@@ -116,7 +131,7 @@ async function watch(service: Service, id: string, { json }: ServiceOptions): Pr
 function finish(job: Job | JobSummary, json: boolean | undefined): void {
   if (json) printJson({ job }, { line: true });
   else printLine(`${formatTime(job.finished_at)}  Job ${job.job_id}: ${job.status}`);
-  if (job.status !== 'failed' && job.status !== 'needs_review') return;
+  if (!unsuccessful.has(job.status)) return;
   const message = 'error' in job ? job.error?.message : undefined;
   throw new CommandFailure(message ?? `The job ended as ${job.status}.`, 'job_failed');
 }
@@ -125,6 +140,7 @@ function show(job: Job | JobSummary): void {
   const facts = [
     ['Job', String(job.job_id)],
     ['Type', job.type],
+    ...(job.reference === null ? [] : [['Reference', job.reference]]),
     ['Status', job.status],
     ['Attempts', String(job.attempts)],
     ['Created', formatTime(job.created_at)],

@@ -75,7 +75,8 @@ function checkTarget(text: string): void {
   }
 }
 
-function stopSignal(): AbortSignal {
+/** Aborts when the person or the system ends the command. */
+export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => controller.abort());
   return controller.signal;

@@ -3,7 +3,7 @@ import { ApiError } from '../../../catalog/errors.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { type EventType, event_types, events } from '../../../model/events.ts';
 import { createSandboxEmr, type SandboxEmr } from '../../sandbox/sandboxEmr.ts';
-import type { TriggeredEvent } from '../../sandbox/triggers.ts';
+import type { TriggeredEvent } from '../../sandbox/triggers/scene.ts';
 import { CommandFailure, printJson, printLine, printProgress, printTable } from '../output.ts';
 import { eventOfJob } from './listen.ts';
 import { explained, requireSandbox } from './service.ts';

@@ -265,14 +265,14 @@ function countFitting(values: readonly unknown[], room: number): number {
   return count;
 }
 
-type Pagination = { page: number; page_size: number; total_count: number };
+type Pagination = { page: number; page_size: number; total_count: number } | { page?: never; page_size: number };
 type Continuation = { shown: number; note: string; pagination?: object };
 
 function continuation(
   { pagination }: { pagination?: Pagination },
   { fitting, total, parameters }: { fitting: number; total: number; parameters: readonly string[] },
 ): Continuation {
-  if (pagination) {
+  if (pagination?.page !== undefined) {
     // A size that divides that of the page, so that the part is itself a page, and the next one continues after it.
     const page_size = largestDivisor(pagination.page_size, fitting);
     const page = ((pagination.page - 1) * pagination.page_size) / page_size + 1;
@@ -285,7 +285,9 @@ function continuation(
   }
   const note = `Only the first ${fitting} of ${total} records fit.`;
   if (parameters.includes('page_size')) {
-    return { shown: fitting, note: `${note} Call again with page_size ${fitting}, and follow its pages.` };
+    // The cursor of the whole page would skip what does not fit.
+    const paging = pagination && { pagination: { page_size: pagination.page_size } };
+    return { shown: fitting, note: `${note} Call again with page_size ${fitting}, and follow its pages.`, ...paging };
   }
   const filters = parameters.length === 0 ? '' : ` Narrow the call with: ${parameters.join(', ')}.`;
   return { shown: fitting, note: `${note}${filters}` };

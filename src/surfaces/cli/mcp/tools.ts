@@ -55,7 +55,7 @@ function describeTool(method: Method, name: string, files: boolean): ApiTool {
   };
 }
 
-/** `claims.list` → `list_claims`, `patients.search` → `search_patients`, `jobs.run-again` → `run_job_again`. */
+/** `claims.list` → `list_claims`, `patients.search` → `search_patients`, `webhook-events.resend` → `resend_webhook_event`. */
 function toolName({ resource, name, items }: Method): string {
   const [verb = '', ...rest] = name.split('-');
   const nouns = resource.map((noun, index) =>

@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { isDeepStrictEqual } from 'node:util';
+import { type Static, Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { immediately, success } from '../../../model/fields.ts';
@@ -27,6 +28,7 @@ import {
   organization_row,
   report_details,
   report_row,
+  type visit_type,
 } from './schema.ts';
 
 export const accounts_endpoints: readonly Endpoint[] = [
@@ -74,7 +76,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
     params: Type.Object({ client_id: Type.String(), account_id: Type.String() }),
     body: Type.Pick(new_link, ['language']),
     response: Type.Object({ success, link: created_link }),
-    errors: ['record_not_found', 'emr_app_required'],
+    errors: ['record_not_found', 'emr_app_required', 'search_params_need_app', 'search_params_required'],
     handle: async ({ ctx, params, operator, body, inTransaction }) =>
       inTransaction(async (tx) => {
         const account = await getAccount(tx, params.account_id);
@@ -203,26 +205,29 @@ export const accounts_endpoints: readonly Endpoint[] = [
     path: `${organization_path}/emr-settings`,
     auth: 'operator_in_client',
     role: 'operator',
-    summary: 'Set which identifier is the MRN, and how many writes may run in parallel; null restores the default',
+    summary:
+      'Set which identifier is the MRN, how many writes may run in parallel, and the visit types of an EMR that lists none; null restores the default',
     params: organization_params,
     body: emr_settings_changes,
     response: Type.Object({ success }),
-    errors: ['no_field', 'record_not_found', 'unsupported_field'],
+    errors: ['no_field', 'record_not_found', 'unsupported_field', 'invalid_field'],
     handle: async ({ ctx, client, params, body, inTransaction, auditSubject }) => {
       const { organization_id } = await requireOrganization(ctx, client, params);
       if (Object.keys(body).length === 0) throw apiError('no_field');
       const response = await inTransaction(async (tx) => {
         const { connector, ...before } = await lockEmrSettings(tx, organization_id);
         const mrn = checkMrnSetting(ctx, connector, { ...before, ...body });
-        const { parallel_writes_max } = { ...before, ...body };
+        const { parallel_writes_max, visit_types } = { ...before, ...body };
         if (body.parallel_writes_max) requireMeasured(ctx, connector);
-        await setEmrSettings(tx, organization_id, { ...mrn, parallel_writes_max });
+        if (body.visit_types) checkVisitTypes(ctx, connector, body.visit_types);
+        await setEmrSettings(tx, organization_id, { ...mrn, parallel_writes_max, visit_types });
         const { measured_max = 1 } = requireConnector(ctx, connector).limits;
         await lowerWriteLimits(tx, organization_id, parallel_writes_max ?? measured_max);
-        if (mrn.mrn_system !== before.mrn_system || mrn.mrn_type !== before.mrn_type) {
+        const has_new_types = !isDeepStrictEqual(visit_types, before.visit_types);
+        if (has_new_types || mrn.mrn_system !== before.mrn_system || mrn.mrn_type !== before.mrn_type) {
           await requestSyncForRule(ctx, tx, client.id, { organization_id });
         }
-        auditSubject({ subject: organization_id, detail: { ...mrn, parallel_writes_max } });
+        auditSubject({ subject: organization_id, detail: { ...mrn, parallel_writes_max, visit_types } });
         return { success: true };
       });
       ctx.notifications.notify('chartwire_jobs', client.id);
@@ -297,6 +302,19 @@ function describeLink(ctx: Context, link_token: string): CreatedLink {
 function mask(value: string): string {
   const characters = [...value];
   return `•••${characters.length < 4 ? '' : characters.slice(-2).join('')}`;
+}
+
+/** Codes must differ: an appointment is booked by its code. */
+function checkVisitTypes(ctx: Context, connector: string, types: readonly Static<typeof visit_type>[]): void {
+  const field = 'visit_types';
+  const { set_visit_types } = requireConnector(ctx, connector);
+  if (!set_visit_types) throw apiError('unsupported_field', { field }, { field });
+  const refused = types.map(({ code }) => set_visit_types.refuseCode(code)).find((rule) => rule !== undefined);
+  if (refused !== undefined)
+    throw apiError('invalid_field', { rule: `The code of a visit type ${refused}` }, { field });
+  if (new Set(types.map(({ code }) => code)).size < types.length) {
+    throw apiError('invalid_field', { rule: 'visit_types must not contain the same code twice' }, { field });
+  }
 }
 
 function requireMeasured(ctx: Context, connector: string): void {

@@ -9,6 +9,8 @@ import type { AccountRow, OrganizationRow } from './schema.ts';
 
 /** A sync that stopped early has read only the first kinds; the others are looked up in the syncs before it. */
 const syncs_looked_at = 10;
+/** One a minute, and some that were requested. */
+const syncs_per_hour_max = 100;
 
 /** A client's organizations with their accounts and the last sync of each record kind, for the dashboard. */
 export async function describeOrganizations(ctx: Context, client_id: string): Promise<OrganizationRow[]> {
@@ -16,12 +18,14 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
   const all = new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities));
   const operations = [...all].filter(isOperation);
   return rows.map((row) => {
-    const { display_name, limits, sampleIdentifiers } = requireConnector(ctx, row.emr);
+    const { display_name, limits, sampleIdentifiers, set_visit_types } = requireConnector(ctx, row.emr);
     return {
       ...row,
       emr_name: display_name,
       mrn: sampleIdentifiers ? row.mrn : null,
       measured_max: limits.measured_max ?? null,
+      sets_visit_types: set_visit_types !== undefined,
+      emr_requests_per_hour_max: ctx.config.sync_requests_per_hour,
       accounts: row.accounts.map((account) => describeAccount(ctx, row, account, operations)),
     };
   });
@@ -32,14 +36,20 @@ function readOrganizations(ctx: Context, client_id: string): Promise<StoredRow[]
     client_id,
     (sql) => sql`
       SELECT replace(organization.id::text, '-', '') AS id, org_id, connector AS emr, emr_address, timezone,
-        json_build_object('mrn_system', mrn_system, 'mrn_type', mrn_type, 'parallel_writes_max', parallel_writes_max) AS settings,
+        json_build_object('mrn_system', mrn_system, 'mrn_type', mrn_type, 'parallel_writes_max', parallel_writes_max,
+          'visit_types', visit_types) AS settings,
         (SELECT ${describedMrnRule(sql)} FROM organizations LEFT JOIN accounts
              ON accounts.organization_id = organizations.id AND accounts.status = 'active'
           WHERE organizations.id = organization.id ORDER BY accounts.linked_at DESC NULLS LAST LIMIT 1) AS mrn,
         (SELECT json_build_object('job_id', job.id, 'state', CASE WHEN job.parked THEN 'parked' ELSE job.state END,
-                  'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)))
+                  'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)),
+                  'emr_requests', coalesce(job.emr_requests, 0))
            FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
           ORDER BY job.id DESC LIMIT 1) AS sync,
+        (SELECT coalesce(sum(job.emr_requests), 0)::int
+           FROM (SELECT emr_requests, started_at FROM jobs WHERE organization_id = organization.id AND type = 'sync'
+                  ORDER BY id DESC LIMIT ${syncs_per_hour_max}) AS job
+          WHERE job.started_at > now() - interval '1 hour') AS emr_requests_last_hour,
         (SELECT coalesce(json_agg(json_build_object('kind', kind.name, 'records', kind.stored, 'at', iso(kind.at),
                   'job_id', kind.job_id) ORDER BY kind.n), '[]')
            FROM (SELECT DISTINCT ON (step.name) step.name, (step.detail->>'stored')::int AS stored, step.at, step.job_id, step.n
@@ -98,7 +108,12 @@ type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence' |
   document_bytes_max: number | null;
   measured: Measured | null;
 };
-type StoredRow = Omit<OrganizationRow, 'accounts' | 'emr_name' | 'measured_max'> & { accounts: StoredAccountRow[] };
+type StoredRow = Omit<
+  OrganizationRow,
+  'accounts' | 'emr_name' | 'measured_max' | 'sets_visit_types' | 'emr_requests_per_hour_max'
+> & {
+  accounts: StoredAccountRow[];
+};
 
 /** What is known about each operation that is supported, or was until the server refused it, in the connector's order. */
 function listEvidence(

@@ -51,6 +51,13 @@ export const mrn_rule = Type.Object({
   source: Type.Enum(['organization', 'app', 'guess', 'none']),
 });
 
+/** A visit type of an EMR that does not list them. `minutes`: its usual length, null if it has none. */
+export const visit_type = Type.Object({
+  code: text({ maxLength: 50 }),
+  description: text({ maxLength: 150 }),
+  minutes: nullable(Type.Integer({ minimum: 1, maximum: 1440 })),
+});
+
 export const organization_row = Type.Object({
   id,
   org_id: Type.String(),
@@ -63,13 +70,21 @@ export const organization_row = Type.Object({
     mrn_system: nullable(Type.String()),
     mrn_type: nullable(Type.String()),
     parallel_writes_max: nullable(Type.Integer()),
+    visit_types: nullable(Type.Array(visit_type)),
   }),
+  /** The EMR does not list its visit types, so that they are a setting. */
+  sets_visit_types: Type.Boolean(),
   /** Which identifier is the MRN, and who says so; null if the connector has no rule for it. */
   mrn: nullable(mrn_rule),
   /** The connector's own limit of parallel writes, if that is measured. */
   measured_max: nullable(Type.Integer()),
   /** The latest sync, with the state of its job, or `parked`. */
-  sync: nullable(Type.Object({ job_id: Type.Integer(), state: Type.String(), at: date_time })),
+  sync: nullable(
+    Type.Object({ job_id: Type.Integer(), state: Type.String(), at: date_time, emr_requests: Type.Integer() }),
+  ),
+  /** Of the syncs that started in the last hour, and how many the scheduled ones may send. */
+  emr_requests_last_hour: Type.Integer(),
+  emr_requests_per_hour_max: Type.Integer(),
   /** The last complete sync of each record kind. */
   kinds: Type.Array(
     Type.Object({ kind: Type.String(), records: Type.Integer(), at: date_time, job_id: Type.Integer() }),
@@ -114,6 +129,8 @@ export const mrn_setting = {
 export const emr_settings_changes = Type.Object({
   ...mrn_setting,
   parallel_writes_max: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 16 }))),
+  /** For EMRs that do not list their visit types. */
+  visit_types: Type.Optional(nullable(Type.Array(visit_type, { maxItems: 200 }))),
 });
 
 /** The identifiers of a few patients. Of each value, only the last two characters are shown. */

@@ -5,16 +5,15 @@ import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import {
-  addSecret,
   changeClient,
   checkClient,
   createClient,
   describeDestinations,
   readClientSettings,
-  revokeSecret,
 } from '../../../product/clients/clients.ts';
+import { addSecret, checkExpiry, revokeSecret } from '../../../product/clients/secrets.ts';
 import { clientsErase } from '../erasure/endpoints.ts';
-import { client_changes, client_settings, new_client } from './schema.ts';
+import { client_changes, client_settings, new_client, new_secret } from './schema.ts';
 
 export const clients_endpoints: readonly Endpoint[] = [
   endpoint({
@@ -84,15 +83,18 @@ export const clients_endpoints: readonly Endpoint[] = [
     path: '/dashboard/api/clients/{client_id}/keys',
     auth: 'operator_in_client',
     role: 'owner',
-    summary: 'Create a secret for an application, shown once; a third one replaces the oldest',
+    summary: 'Create a secret for an application, shown once; a third one of the same scope replaces the oldest',
     params: Type.Object({ client_id: Type.String() }),
-    body: Type.Object({ label: Type.Optional(Type.String({ maxLength: 100 })) }),
+    body: new_secret,
     response: Type.Object({ success, client_secret: Type.String() }),
-    handle: async ({ ctx, client, operator, body, inTransaction }) => {
-      const note = { created_by: operator.email, label: body.label };
+    errors: ['client_secrets_max'],
+    handle: async ({ ctx, client, operator, body, inTransaction, auditSubject }) => {
+      const { label, ...limits } = body;
+      checkExpiry(limits.expires_at);
+      auditSubject({ detail: limits });
       const response = await inTransaction(async (tx) => ({
         success: true,
-        client_secret: await addSecret(tx, client.id, client.mode, note),
+        client_secret: await addSecret(tx, client.id, client.mode, { created_by: operator.email, label, ...limits }),
       }));
       ctx.lookups.clear();
       return response;

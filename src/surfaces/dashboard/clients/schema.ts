@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { date_time, id, nullable } from '../../../model/fields.ts';
+import { secret_access } from '../../../catalog/secretAccess.ts';
+import { date_time, id, nullable, unclearable } from '../../../model/fields.ts';
 
 const url = Type.String({ maxLength: 2000 });
 
@@ -10,8 +11,21 @@ const client_key = Type.Object({
   label: nullable(Type.String()),
   created_by: nullable(Type.String()),
   created_at: date_time,
+  expires_at: nullable(date_time),
   /** Up to a minute late. */
   last_used_at: nullable(date_time),
+  access: Type.Enum([...secret_access]),
+  /** The organization it is limited to. */
+  org_id: nullable(Type.String()),
+});
+
+export const new_secret = Type.Object({
+  label: Type.Optional(Type.String({ maxLength: 100 })),
+  // A limit that is blank must not become no limit.
+  access: unclearable(Type.Enum([...secret_access])),
+  /** Need not be linked yet. */
+  org_id: unclearable(Type.String({ minLength: 1, maxLength: 200 })),
+  expires_at: unclearable(date_time),
 });
 
 /** The settings of a client. Secrets are shown only when they are created. */

@@ -11,6 +11,7 @@ import {
   changeEmrApp,
   type EmrApp,
   findEmrApp,
+  type ListedApp,
   listEmrApps,
   removeEmrApp,
 } from '../../../product/accounts/emrApps.ts';
@@ -18,7 +19,7 @@ import type { Client } from '../../../product/clients/clients.ts';
 import type { Context } from '../../../product/context.ts';
 import { checkAppChanges, checkNewApp, keySetUrl, returnAddress } from '../../../product/link/registrations.ts';
 import { requestSyncForRule } from '../../../product/records/syncPasses.ts';
-import { app_changes, type EmrAppRow, emr_app, emr_app_choice, new_app } from './schema.ts';
+import { app_changes, type EmrAppRow, emr_app, emr_app_choice, emr_preset, new_app } from './schema.ts';
 
 const path = '/dashboard/api/clients/{client_id}/emr-apps';
 const declared = { surface: 'dashboard', auth: 'operator_in_client' } as const;
@@ -33,10 +34,20 @@ export const emr_apps_endpoints: readonly Endpoint[] = [
     path,
     summary: 'List the EMR apps of an application, and the EMRs that have them',
     params,
-    response: Type.Object({ success, emr_apps: Type.Array(emr_app), emrs: Type.Array(emr_app_choice) }),
+    response: Type.Object({
+      success,
+      emr_apps: Type.Array(emr_app),
+      emrs: Type.Array(emr_app_choice),
+      presets: Type.Array(emr_preset),
+    }),
     handle: async ({ ctx, client }) => {
       const apps = await ctx.db.tenant(client.id, (tx) => listEmrApps(ctx, tx));
-      return { success: true, emr_apps: apps.map((app) => toRow(ctx, client, app)), emrs: choices(ctx) };
+      return {
+        success: true,
+        emr_apps: apps.map((app) => toRow(ctx, client, app)),
+        emrs: choices(ctx),
+        presets: listPresets(ctx),
+      };
     },
   }),
   endpoint({
@@ -70,11 +81,11 @@ export const emr_apps_endpoints: readonly Endpoint[] = [
     method: 'PATCH',
     path: `${path}/{app_id}`,
     role: 'owner',
-    summary: 'Change an EMR app: name, logo, hosts, endpoints, credentials or MRN identifier',
+    summary: 'Change an EMR app: name, logo, hosts, endpoints, credentials, requests or MRN identifier',
     params: app_params,
     body: app_changes,
     response: Type.Object({ success }),
-    errors: ['emr_app_not_found', 'emr_app_exists', 'emr_app_pair_taken'],
+    errors: ['emr_app_not_found', 'emr_app_exists', 'emr_app_pair_taken', 'emr_app_in_use'],
     handle: async ({ ctx, client, params, body, inTransaction, auditSubject }) => {
       const response = await inTransaction(async (tx) => {
         const app = await getApp(ctx, tx, params.app_id);
@@ -122,9 +133,10 @@ async function getApp(ctx: Context, tx: Tx, app_id: string): Promise<EmrApp> {
 }
 
 /** Without secrets: of those it only says that they are set. */
-function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number }): EmrAppRow {
+function toRow(ctx: Context, client: Client, app: ListedApp): EmrAppRow {
   const { id, name, logo, connector, mrn_system, mrn_type, registered, credentials, accounts, created_at } = app;
   const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = app;
+  const { scope, headers, search_params, bulk_group } = app;
   const { credential_fields, display_name } = requireConnector(ctx, connector);
   const { way = '', ...values } = credentials;
   const fields = credential_fields.filter((field) => values[field.name] !== undefined);
@@ -139,6 +151,10 @@ function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number })
     authorization_endpoint,
     issuer,
     tenant_path,
+    scope,
+    header_names: Object.keys(headers),
+    search_params,
+    bulk_group,
     mrn_system,
     mrn_type,
     way,
@@ -146,6 +162,8 @@ function toRow(ctx: Context, client: Client, app: EmrApp & { accounts: number })
     registered,
     ...registrationUrls(ctx, client, app),
     accounts,
+    key_fetches: app.key_fetches,
+    keys_fetched_at: app.keys_fetched_at?.toISOString() ?? null,
     created_at: created_at.toISOString(),
   };
 }
@@ -162,6 +180,14 @@ function registrationUrls(
     key_set_url: must_register === 'key_set' ? keySetUrl(ctx, public_id, id) : null,
     redirect_uri: must_register === 'return_address' ? returnAddress(ctx, id) : null,
   };
+}
+
+function listPresets({ connectors }: Context) {
+  return [...connectors.values()].flatMap(({ name, presets = [] }) =>
+    presets.map(({ steps, hosts, sandbox: _, ...preset }) => ({
+      ...{ ...preset, emr: name, steps: [...steps], hosts: [...hosts] },
+    })),
+  );
 }
 
 /** The EMRs whose sign-in an operator can configure, with the fields of each method. */

@@ -15,6 +15,12 @@ export const emr_app = Type.Object({
   issuer: nullable(Type.String()),
   /** Where the path of the EMR's address has the tenant; null: in its first segment. */
   tenant_path: nullable(Type.String()),
+  /** The scopes to request, exactly; null: those that the server lists. */
+  scope: nullable(Type.String()),
+  /** The names of the constant headers. Their values are secret. */
+  header_names: Type.Array(Type.String()),
+  search_params: Type.Record(Type.String(), Type.String()),
+  bulk_group: nullable(Type.String()),
   mrn_system: nullable(Type.String()),
   mrn_type: nullable(Type.String()),
   way: Type.String(),
@@ -26,6 +32,9 @@ export const emr_app = Type.Object({
   key_set_url: nullable(Type.String()),
   redirect_uri: nullable(Type.String()),
   accounts: Type.Integer(),
+  /** How often EMRs fetched the key set of this app, and when for the last time; null: never. */
+  key_fetches: Type.Integer(),
+  keys_fetched_at: nullable(date_time),
   created_at: date_time,
 });
 export type EmrAppRow = Static<typeof emr_app>;
@@ -52,6 +61,24 @@ export const emr_app_choice = Type.Object({
   ),
 });
 
+/** What the EMR app of a vendor looks like. */
+export const emr_preset = Type.Object({
+  name: Type.String(),
+  title: Type.String(),
+  emr: Type.String(),
+  way: Type.String(),
+  basis: Type.Union([Type.Literal('documents'), Type.Literal('seen')]),
+  address: Type.String(),
+  steps: Type.Array(Type.String()),
+  hosts: Type.Array(Type.String()),
+  token_endpoint: Type.String(),
+  tenant_path: nullable(Type.String()),
+  scope: nullable(Type.String()),
+  headers: Type.Record(Type.String(), Type.String()),
+  search_params: Type.Record(Type.String(), Type.String()),
+  bulk_group: nullable(Type.String()),
+});
+
 const name = Type.String({ minLength: 1, maxLength: 100 });
 /** A `data:` URL. */
 const logo = nullable(Type.String({ maxLength: 90_000 }));
@@ -67,12 +94,21 @@ const endpoints = {
   tenant_path: Type.Optional(nullable(Type.String({ maxLength: 300 }))),
 };
 
+/** What is sent with the app's requests. */
+const request_settings = {
+  scope: Type.Optional(nullable(Type.String({ maxLength: 10_000 }))),
+  headers: Type.Optional(Type.Record(Type.String(), secret({ maxLength: 2000 }), { maxProperties: 20 })),
+  search_params: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 2000 }), { maxProperties: 20 })),
+  bulk_group: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+};
+
 export const new_app = Type.Object({
   name,
   logo: Type.Optional(logo),
   emr: Type.String(),
   hosts,
   ...endpoints,
+  ...request_settings,
   credentials,
   ...mrn_setting,
 });
@@ -83,6 +119,7 @@ export const app_changes = Type.Object({
   logo: Type.Optional(logo),
   hosts: Type.Optional(hosts),
   ...endpoints,
+  ...request_settings,
   credentials: Type.Optional(credentials),
   ...mrn_setting,
 });

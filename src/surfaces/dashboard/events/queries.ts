@@ -1,6 +1,7 @@
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
 import { limitTo } from '../../../platform/db/fragments.ts';
-import { type DeliveryStatus, event_days_max, parsePeriod } from '../../../product/webhooks/events.ts';
+import { type DeliveryStatus, event_days_max } from '../../../product/webhooks/events.ts';
+import { parsePeriod } from '../../../product/webhooks/period.ts';
 import type { EventDetails, EventRow } from './schema.ts';
 
 type EventSearch = {

@@ -8,12 +8,13 @@ import type { Query } from '../../../platform/db/database.ts';
 import { recordedTraceId } from '../../../platform/telemetry/telemetry.ts';
 import { requireConnector } from '../../../product/accounts/connectAccount.ts';
 import { review_outcomes, reviewJob } from '../../../product/jobs/jobs.ts';
-import { type JobFilters, readRerunCandidate } from '../../../product/jobs/listJobs.ts';
+import { type JobFilters, readJobPatients, readRerunCandidate } from '../../../product/jobs/listJobs.ts';
+import { type CancelledJob, cancelJob } from '../../../product/writes/cancelJob.ts';
 import { auditTrail, savedFields } from '../../../product/writes/defineWrite.ts';
 import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
 import { findRerunBlocker, rerunJob } from '../../../product/writes/rerunJob.ts';
 import { describeEvent } from '../events/queries.ts';
-import { describeJob, exportJobs, listRelated, listRows, readJobPatients } from './queries.ts';
+import { describeJob, exportJobs, listRelated, listRows } from './queries.ts';
 import {
   type JobDetails,
   type JobEvent,
@@ -22,6 +23,7 @@ import {
   job_filter_fields,
   job_patient,
   job_row,
+  patient_filter_fields,
 } from './schema.ts';
 
 const { before: _before, page_size: _page_size, ...export_filters } = job_filter_fields;
@@ -45,7 +47,7 @@ export const jobs_endpoints: readonly Endpoint[] = [
       ...(await listRows(ctx.db, client.id, readFilters(query))),
     }),
   }),
-  // A POST, because an MRN must not appear in a URL.
+  // A POST, because an MRN or a reference must not appear in a URL.
   endpoint({
     id: 'dashboard.jobs.search',
     surface: 'dashboard',
@@ -53,15 +55,15 @@ export const jobs_endpoints: readonly Endpoint[] = [
     path: '/dashboard/api/clients/{client_id}/jobs/search',
     auth: 'operator_in_client',
     role: 'read_only',
-    summary: 'Search jobs by patient, newest first',
+    summary: 'Search jobs by patient or reference, newest first',
     params: Type.Object({ client_id: Type.String() }),
     body_filters: true,
-    body: Type.Object({ mrn: Type.String({ minLength: 1, maxLength: 200 }), ...job_filter_fields }),
+    body: Type.Object({ ...patient_filter_fields, ...job_filter_fields }),
     response: Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()) }),
     errors: ['invalid_field'],
     handle: async ({ ctx, client, body: { mrn, ...filters }, auditPatients }) => {
       auditPatients([mrn]);
-      const page = await listRows(ctx.db, client.id, readFilters(filters), (sql) => jobsOfPatient(sql, client.id, mrn));
+      const page = await listRows(ctx.db, client.id, readFilters(filters), jobsAbout(client.id, mrn));
       return { success: true, ...page };
     },
   }),
@@ -94,12 +96,11 @@ export const jobs_endpoints: readonly Endpoint[] = [
     summary: 'Export the newest 5,000 matching jobs as CSV',
     params: Type.Object({ client_id: Type.String() }),
     body_filters: true,
-    body: Type.Object({ mrn: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })), ...export_filters }),
+    body: Type.Object({ ...patient_filter_fields, ...export_filters }),
     response: Type.String(),
     errors: ['invalid_field'],
     handle: async ({ ctx, client, body: { mrn, ...filters }, auditPatients, auditSubject }) => {
-      const among = mrn === undefined ? undefined : (sql: Query) => jobsOfPatient(sql, client.id, mrn);
-      const { csv, jobs, mrns } = await exportJobs(ctx.db, client.id, readFilters(filters), among);
+      const { csv, jobs, mrns } = await exportJobs(ctx.db, client.id, readFilters(filters), jobsAbout(client.id, mrn));
       auditPatients(mrn === undefined ? mrns : [mrn, ...mrns]);
       auditSubject({ detail: { jobs, filters: Object.keys(filters) } });
       return new WithHeaders(csv, {
@@ -168,6 +169,29 @@ export const jobs_endpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    id: 'dashboard.jobs.cancel',
+    surface: 'dashboard',
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/cancel',
+    auth: 'operator_in_client',
+    summary: 'Cancel a job that has sent nothing to the EMR',
+    params: Type.Object({ client_id: Type.String(), job_id: Type.String() }),
+    body: Type.Object({}),
+    response: Type.Object({ success }),
+    errors: ['record_not_found', 'job_started'],
+    handle: async ({ ctx, params, inTransaction, auditPatients, auditSubject }) => {
+      let cancelled: CancelledJob | undefined;
+      const response = await inTransaction(async (tx) => {
+        cancelled = await cancelJob(ctx, tx, readJobId(params.job_id));
+        auditPatients([cancelled.patient_mrn]);
+        auditSubject({ subject: cancelled.operation_id, job_id: cancelled.job_id });
+        return { success: true };
+      });
+      cancelled?.committed();
+      return response;
+    },
+  }),
+  endpoint({
     id: 'dashboard.jobs.review',
     surface: 'dashboard',
     method: 'POST',
@@ -188,6 +212,11 @@ export const jobs_endpoints: readonly Endpoint[] = [
     },
   }),
 ];
+
+/** Limits a list to the jobs of a patient, if there is one. */
+function jobsAbout(client_id: string, mrn: string | undefined) {
+  return mrn === undefined ? undefined : (sql: Query) => jobsOfPatient(sql, client_id, mrn);
+}
 
 /** Parses the account id into the database's form. */
 function readFilters(filters: JobFilters): JobFilters {

@@ -1,8 +1,8 @@
 import { csvLine } from '../../../platform/csv.ts';
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
-import { type JobFilters, listJobs } from '../../../product/jobs/listJobs.ts';
+import { type JobFilters, type JobPatient, listJobs, readJobPatients } from '../../../product/jobs/listJobs.ts';
 import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
-import type { JobDetails, JobPatient, JobRow } from './schema.ts';
+import type { JobDetails, JobRow } from './schema.ts';
 
 /** Selects the ids to which a list is limited. */
 type Among = (sql: Query) => Fragment;
@@ -32,20 +32,6 @@ export async function listRelated(
   return rows.filter((row) => !runs.some((run) => run.job_id === row.job_id)).slice(0, related_max);
 }
 
-/** The patients and failure reasons of a client's jobs, in the given order. Contains health data. */
-export function readJobPatients(db: Database, client_id: string, job_ids: readonly number[]): Promise<JobPatient[]> {
-  return db.search<JobPatient>(
-    client_id,
-    (sql) => sql`
-      SELECT job.id AS job_id, job.error ->> 'message' AS message,
-             coalesce(operation.patient_mrn, (SELECT mrn FROM patients WHERE patients.id = operation.id)) AS mrn
-        FROM unnest(${[...job_ids]}::bigint[]) WITH ORDINALITY AS wanted (id, position)
-        JOIN jobs AS job ON job.id = wanted.id
-        JOIN operations AS operation ON operation.id = job.operation_id
-       WHERE job.client_id = ${client_id} ORDER BY wanted.position`,
-  );
-}
-
 /** The file, about a megabyte, is complete before it is sent, because its patients must be in the audit log first. */
 const exported_max = 5_000;
 const export_page_size = 1_000;
@@ -57,6 +43,7 @@ const columns = [
   'practice',
   'user',
   'mrn',
+  'reference',
   'accepted_at',
   'started_at',
   'finished_at',
@@ -85,9 +72,9 @@ export async function exportJobs(
     const ids = page.rows.map(({ job_id }) => job_id);
     const patients = new Map((await readJobPatients(db, client_id, ids)).map((each) => [each.job_id, each]));
     for (const row of page.rows) {
-      const { mrn = null, message = null } = patients.get(row.job_id) ?? {};
-      mrns.push(mrn);
-      lines.push(csvLine(toValues(row, mrn, message).map((value) => String(value ?? ''))));
+      const patient = patients.get(row.job_id);
+      mrns.push(patient?.mrn ?? null);
+      lines.push(csvLine(toValues(row, patient).map((value) => String(value ?? ''))));
     }
     before = page.next;
   }
@@ -119,7 +106,7 @@ export async function describeJob(
           'org_id', organization.org_id) AS account,
         account.status_reason AS account_reason, organization.connector, job.attempts,
         iso(job.created_at) AS created_at, iso(job.started_at) AS started_at, iso(job.finished_at) AS finished_at,
-        job.parked_ms, job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
+        job.reference, job.parked_ms, job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
         CASE WHEN job.review_outcome IS NOT NULL THEN json_build_object('outcome', job.review_outcome,
           'note', job.review_note, 'by', job.reviewed_by, 'at', iso(job.reviewed_at)) END AS review,
         CASE WHEN job.parked THEN iso(job.parked_since) END AS parked_since,
@@ -156,8 +143,21 @@ export async function describeJob(
   return job;
 }
 
-function toValues(row: JobRow, mrn: string | null, message: string | null): (string | number | null)[] {
+function toValues(row: JobRow, patient: JobPatient | undefined): (string | number | null)[] {
+  const { mrn = null, reference = null, message = null } = patient ?? {};
   const { job_id, type, state, account, created_at, started_at, finished_at, parked_ms, attempts, error_code } = row;
   const times = [created_at, started_at, finished_at, parked_ms];
-  return [job_id, type, state, account.org_id, account.user_id, mrn, ...times, attempts, error_code, message];
+  return [
+    job_id,
+    type,
+    state,
+    account.org_id,
+    account.user_id,
+    mrn,
+    reference,
+    ...times,
+    attempts,
+    error_code,
+    message,
+  ];
 }

@@ -11,7 +11,7 @@ export const job_row = Type.Object({
   job_id: Type.Integer(),
   type: Type.String(),
   /** `parked`: the job waits for its account to be re-linked. */
-  state: Type.Enum(['queued', 'running', 'parked', 'succeeded', 'partial', 'failed', 'needs_review']),
+  state: Type.Enum(['queued', 'running', 'parked', 'succeeded', 'partial', 'failed', 'needs_review', 'cancelled']),
   account: Type.Object({ id, reference_id: Type.String(), user_id: Type.String(), org_id: Type.String() }),
   attempts: Type.Integer(),
   created_at: date_time,
@@ -40,14 +40,20 @@ export const job_filter_fields = {
   page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
 };
 
-/** What a list row says about a patient: the MRN, and the failure reason, which may quote the chart. */
+/** Filters that must not appear in a URL. */
+export const patient_filter_fields = {
+  mrn: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  reference: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+};
+
+/** What a list row says about a patient: the MRN, the failure reason, which may quote the chart, and the client's reference. */
 export const job_patient = Type.Object({
   job_id: Type.Integer(),
   mrn: patientDetail(nullable(Type.String())),
   /** The EMR's own text, which can name the patient. */
   message: patientDetail(nullable(Type.String())),
+  reference: patientDetail(nullable(Type.String())),
 });
-export type JobPatient = Static<typeof job_patient>;
 
 /** What a step recorded. Without patient details it still says whether a write was saved, and how many records were read. */
 export const step_detail = Type.Object(
@@ -102,6 +108,8 @@ export const job_details = Type.Object({
   emr: Type.String(),
   /** The accepted request. */
   input: patientDetail(Type.Record(Type.String(), Type.Unknown())),
+  /** The client's own reference, which can name the patient. */
+  reference: patientDetail(nullable(Type.String())),
   patient_mrn: patientDetail(nullable(Type.String())),
   /** The patient's id in the EMR, if the patient is in the cache. */
   patient_ehr_id: patientDetail(nullable(Type.String())),

@@ -22,6 +22,7 @@ import { patientsErase } from '../erasure/endpoints.ts';
 import { listRows } from '../jobs/queries.ts';
 import { job_row } from '../jobs/schema.ts';
 import { organization_params, organization_path, record_params, requireOrganization } from '../organization.ts';
+import { eligibilityBenefits } from './eligibility.ts';
 import { findPatients, latestSync, listKinds, listOrganizations, readDefaultHours, readProvider } from './queries.ts';
 import {
   type DashboardKind,
@@ -111,7 +112,8 @@ export const records_endpoints: readonly Endpoint[] = [
     errors: ['record_not_found'],
     handle: async ({ ctx, client, params, auditPatients }) => {
       const scope = await requireOrganization(ctx, client, params);
-      const [kind, id] = [findKind(params.kind), parseId(params.id)];
+      const kind = about_patients.find(({ name }) => name === params.kind);
+      const id = parseId(params.id);
       const stored = kind && id && (await readRecord(ctx.db, scope, kind, id));
       if (!stored) throw apiError('record_not_found', { noun: 'Record', id: params.id });
       auditPatients([stored.mrn]);
@@ -119,6 +121,7 @@ export const records_endpoints: readonly Endpoint[] = [
     },
   }),
   ...record_searches,
+  eligibilityBenefits,
   // Over all organizations of a client. Filters are in the body for the same reason.
   endpoint({
     id: 'dashboard.patients.find',

@@ -122,7 +122,12 @@ export const sandboxEndpoints = (findEmr: FindSandboxEmr): readonly Endpoint[] =
         const client = account && (await findClient(ctx, account.client_id));
         if (!client || account.status !== 'active') throw apiError('login_required');
         auditPatients([call.patient_mrn]);
-        const queued = await requestWrite(ctx, { account, write: createTelephoneEncounter, body: call });
+        const queued = await requestWrite(ctx, {
+          account,
+          write: createTelephoneEncounter,
+          body: call,
+          reference: null,
+        });
         if (!queued) throw new Error('A write without an idempotency key was not queued.');
         return { success: true, client_id: client.public_id, job_id: queued.job_id };
       },

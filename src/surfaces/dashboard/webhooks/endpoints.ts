@@ -3,21 +3,17 @@ import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
 import { type Endpoint, type EndpointOptions, endpoint } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
-import { clearable, id, immediately, nullable, success, toChanges } from '../../../model/fields.ts';
-import { WebhookRequest } from '../../../model/webhook.ts';
+import { clearable, id, immediately, nullable, success } from '../../../model/fields.ts';
+import { WebhookChanges, WebhookRequest } from '../../../model/webhook.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Context } from '../../../product/context.ts';
 import { hurryDeliveries } from '../../../product/webhooks/deliveries.ts';
 import { disableEndpoint, removeEndpoint } from '../../../product/webhooks/disableEndpoint.ts';
 import {
-  addEndpoint,
-  changeUrl,
   describeChange,
   enableEndpoint,
   findEndpoint,
-  lockEndpoint,
-  rotateSecret,
-  setEventTypes,
+  type Endpoint as Webhook,
 } from '../../../product/webhooks/endpoints.ts';
 import {
   clearRequests,
@@ -30,6 +26,8 @@ import {
   receiverRefusal,
   setResponse,
 } from '../../../product/webhooks/receiver/receivers.ts';
+import { addEndpoint, changeEndpoint, lockForChange } from '../../../product/webhooks/registration.ts';
+import { rotateSecret } from '../../../product/webhooks/secrets.ts';
 import { testEndpoint } from '../../../product/webhooks/sendWebhook.ts';
 import { describeEndpoints, readEndpointHours, readLastError } from './queries.ts';
 import {
@@ -103,8 +101,8 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     errors: ['webhook_url_refused', 'webhook_endpoints_max'],
     handle: async ({ ctx, client, body, auditSubject, inTransaction }) => {
       const response = await inTransaction(async (tx) => {
-        const requested = { url: body.webhook_url, event_types: body.event_types };
-        const { id, secret, before, after } = await addEndpoint(ctx, tx, client.id, requested);
+        const { webhook_url: url, ...fields } = body;
+        const { id, secret, before, after } = await addEndpoint(ctx, tx, client.id, { url, ...fields });
         auditSubject({ subject: id, detail: describeChange(before, after) });
         return { success: true, webhook_id: id, webhook_secret: secret };
       });
@@ -117,13 +115,12 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     fresh_sign_in: true,
     method: 'PATCH',
     path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
-    summary: 'Change the URL or the event types of a webhook endpoint',
-    body: Type.Object(toChanges(WebhookRequest)),
+    summary: 'Change the URL of a webhook endpoint, what it receives, or whether it is paused',
+    body: WebhookChanges,
     response: Type.Object({ success }),
     errors: ['webhook_url_refused'],
-    change: async (ctx, tx, { client_id, webhook_id: id, body: { webhook_url: url, event_types } }) => {
-      if (url !== undefined && !(await changeUrl(ctx, tx, client_id, { id, url }))) return undefined;
-      if (event_types !== undefined && !(await setEventTypes(tx, id, event_types))) return undefined;
+    change: async (ctx, tx, { webhook, body: { webhook_url: url, ...changes } }) => {
+      await changeEndpoint(ctx, tx, webhook, { url, ...changes });
       return {};
     },
   }),
@@ -134,10 +131,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     summary: 'Send the waiting deliveries of a webhook endpoint now instead of at their next attempt',
     body: Type.Object({}),
     response: Type.Object({ success, deliveries: Type.Integer() }),
-    change: async (_ctx, tx, { webhook_id }) => {
-      if (!(await lockEndpoint(tx, webhook_id))) return undefined;
-      return { deliveries: await hurryDeliveries(tx, webhook_id) };
-    },
+    change: async (_ctx, tx, { webhook }) => ({ deliveries: await hurryDeliveries(tx, webhook.id) }),
   }),
   changeWebhook({
     id: 'dashboard.webhooks.rotate',
@@ -149,8 +143,8 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     body: Type.Object({ immediately }),
     response: Type.Object({ success, ...webhook_secret.properties }),
     describe: ({ immediately = false }) => ({ secret: 'rotated', immediately }),
-    change: async (ctx, tx, { client_id, webhook_id: endpoint_id, body: { immediately } }) => {
-      const rotated = await rotateSecret(ctx, tx, client_id, { endpoint_id, immediately });
+    change: async (ctx, tx, { client_id, webhook, body: { immediately } }) => {
+      const rotated = await rotateSecret(ctx, tx, client_id, { endpoint_id: webhook.id, immediately });
       return rotated && { webhook_id: rotated.id, webhook_secret: rotated.secret };
     },
   }),
@@ -161,9 +155,8 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     summary: 'Disable a webhook endpoint; pending deliveries fail',
     body: Type.Object({}),
     response: Type.Object({ success }),
-    change: async (_ctx, tx, { webhook_id }) => {
-      if (!(await lockEndpoint(tx, webhook_id))) return undefined;
-      await disableEndpoint(tx, webhook_id, 'Disabled by an operator.');
+    change: async (_ctx, tx, { webhook }) => {
+      await disableEndpoint(tx, webhook.id, 'Disabled by an operator.');
       return {};
     },
   }),
@@ -175,7 +168,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     summary: 'Enable a webhook endpoint',
     body: Type.Object({}),
     response: Type.Object({ success }),
-    change: async (_ctx, tx, { webhook_id }) => ((await enableEndpoint(tx, webhook_id)) ? {} : undefined),
+    change: async (_ctx, tx, { webhook }) => ((await enableEndpoint(tx, webhook.id)) ? {} : undefined),
   }),
   changeWebhook({
     id: 'dashboard.webhooks.delete',
@@ -185,7 +178,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     summary: 'Delete a webhook endpoint with its secrets and deliveries',
     body: Type.Object({}),
     response: Type.Object({ success }),
-    change: async (_ctx, tx, { webhook_id }) => ((await removeEndpoint(tx, webhook_id)) ? {} : undefined),
+    change: async (_ctx, tx, { webhook }) => ((await removeEndpoint(tx, webhook.id)) ? {} : undefined),
   }),
   endpoint({
     id: 'dashboard.webhooks.try',
@@ -332,7 +325,7 @@ type Change<Body extends TObject> = Pick<
   change: (
     ctx: Context,
     tx: Tx,
-    target: { client_id: string; webhook_id: string; body: Static<Body> },
+    target: { client_id: string; webhook: Webhook; body: Static<Body> },
   ) => Promise<Record<string, unknown> | undefined>;
 };
 
@@ -352,11 +345,11 @@ function changeWebhook<Body extends TObject>({
     handle: async ({ ctx, client, params: { id: webhook_id }, body, inTransaction, auditSubject }) => {
       const not_found = apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
       const response = await inTransaction(async (tx) => {
-        const before = (await lockEndpoint(tx, webhook_id)) ? await findEndpoint(tx, webhook_id) : undefined;
+        const before = await lockForChange(tx, client.id, webhook_id);
         if (!before) throw not_found;
         // Parsed by this very schema, but its type is lost through the generic parameter.
         const requested = body as Static<Body>;
-        const changed = await change(ctx, tx, { client_id: client.id, webhook_id, body: requested });
+        const changed = await change(ctx, tx, { client_id: client.id, webhook: before, body: requested });
         if (!changed) throw not_found;
         const after = await findEndpoint(tx, webhook_id);
         auditSubject({ detail: { ...describeChange(before, after), ...describe(requested) } });

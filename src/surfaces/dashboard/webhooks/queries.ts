@@ -8,6 +8,7 @@ export function describeEndpoints(db: Database, client_id: string): Promise<Webh
     client_id,
     (sql) => sql`
       SELECT endpoint.id, url, endpoint.status, disabled_reason, to_json(event_types) AS event_types,
+        to_json(org_ids) AS org_ids, sync_events, iso(paused_at) AS paused_since,
         iso(endpoint.created_at) AS created_at, iso(failing_since) AS failing_since,
         CASE WHEN failing_since IS NOT NULL THEN ${lastProblem(sql)} END AS problem,
         (SELECT iso(max(finished_at)) FROM deliveries

@@ -8,6 +8,11 @@ export const webhook_row = Type.Object({
   disabled_reason: nullable(Type.String()),
   /** Null: all types. */
   event_types: nullable(Type.Array(Type.String())),
+  /** Null: all organizations. */
+  org_ids: nullable(Type.Array(Type.String())),
+  /** Whether it receives events about changes that staff made in the EMR. */
+  sync_events: Type.Boolean(),
+  paused_since: nullable(date_time),
   created_at: date_time,
   failing_since: nullable(date_time),
   /** Of a failing endpoint: the error of the last attempt at the next due delivery. */

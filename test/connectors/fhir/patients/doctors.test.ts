@@ -78,10 +78,12 @@ describe('a change of the primary care provider by name', () => {
     expect(await markedBy(server, 'Patient', marker)).toStrictEqual([]);
   });
 
-  test('is not offered where practitioners cannot be searched by name', async () => {
+  test('is not offered where practitioners can neither be searched by name nor listed', async () => {
     const offered = async () => (await signedIn(createEndpoint(server.url), bySecret(server))).capabilities;
     expect(await offered()).toContain('updatePatient.pcp_last_name');
-    server.faults.withheld_params = { Practitioner: ['family'] };
+    server.faults.withheld_params = { Practitioner: ['family', 'name'] };
+    expect(await offered()).toContain('updatePatient.pcp_last_name');
+    server.faults.withheld = { Practitioner: ['search-type'] };
     expect(await offered()).not.toContain('updatePatient.pcp_last_name');
   });
 });

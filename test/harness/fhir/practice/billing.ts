@@ -2,13 +2,14 @@ import type * as fhir from 'fhir/r4.js';
 import { payers } from './organizations.ts';
 import { type Coded, dayFrom, pickReference, type SeedContext, times } from './sizes.ts';
 
-/** Coverages of most patients, claims of all, and adjudications of some of them. */
+/** Coverages of most patients, eligibility checks of some, claims of all, and adjudications of some of them. */
 export function makeBilling(seed: SeedContext): fhir.FhirResource[] {
   const { size } = seed;
   return [
     ...times(size.patients, (index) => makeCoverages(seed, index)).flat(),
     ...times(size.claims, (index) => makeClaim(seed, index)).flat(),
     ...times(size.patients, (index) => makeInvoices(index)).flat(),
+    ...times(size.patients, (index) => makeEligibility(seed, index)).flat(),
   ];
 }
 
@@ -57,6 +58,56 @@ function makeCoverages(seed: SeedContext, index: number): fhir.Coverage[] {
   };
   const second: fhir.Coverage = { ...first, id: `cov-${index + 1}b`, order: 2, subscriberId: `SEC${100001 + index}` };
   return index % 6 === 0 ? [first, second] : [first];
+}
+
+/** Every fourth patient was checked once; one answer in three is an error, a refusal or without benefits. */
+function makeEligibility(seed: SeedContext, index: number): fhir.CoverageEligibilityResponse[] {
+  if (index % 4 !== 0) return [];
+  const turn = (index / 4) % 3;
+  const concept = (code: string, display: string) => ({ coding: [{ code, display }] });
+  const benefit = (code: string, display: string, dollars: number) => ({
+    type: concept(code, display),
+    allowedMoney: usd(dollars * 100),
+  });
+  return [
+    {
+      resourceType: 'CoverageEligibilityResponse',
+      id: `elig-${index + 1}`,
+      status: 'active',
+      purpose: ['benefits'],
+      patient: { reference: `Patient/pat-${index + 1}` },
+      servicedDate: dayFrom(seed, -1 - (index % 30)),
+      created: `${dayFrom(seed, -1 - (index % 30))}T15:04:05Z`,
+      requestor: { reference: 'Practitioner/prac-1' },
+      request: { display: 'Eligibility request' },
+      outcome: turn === 1 ? 'error' : 'complete',
+      ...(turn === 1 && { disposition: 'Subscriber not found.', error: [{ code: concept('a001', 'Missing') }] }),
+      insurer: { reference: 'Organization/payer-1' },
+      insurance: [
+        {
+          coverage: { reference: `Coverage/cov-${index + 1}` },
+          ...(turn !== 1 && { inforce: turn === 0 }),
+          benefitPeriod: { start: dayFrom(seed, -200), end: dayFrom(seed, 165) },
+          ...(turn === 0 && {
+            item: [
+              {
+                category: concept('30', 'Health Benefit Plan Coverage'),
+                network: concept('in', 'In Network'),
+                unit: concept('individual', 'Individual'),
+                term: concept('annual', 'Annual'),
+                benefit: [
+                  benefit('deductible', 'Deductible', 1250),
+                  benefit('out-of-pocket', 'Out of pocket', 5000),
+                  { type: concept('copay-percent', 'Copayment Percent'), allowedUnsignedInt: 20 },
+                ],
+              },
+              { category: concept('35', 'Dental Care'), excluded: true, description: 'No dental plan' },
+            ],
+          }),
+        },
+      ],
+    },
+  ];
 }
 
 function makeClaim(seed: SeedContext, index: number): fhir.FhirResource[] {

@@ -13,6 +13,7 @@ export function makeCharts(seed: SeedContext): fhir.FhirResource[] {
     ...times(size.patients, (index) => makeChart(seed, index + 1)).flat(),
     ...times(size.orders, (index) => makeOrder(seed, index)).flat(),
     ...times(size.documents, (index) => makeDocument(seed, index)).flat(),
+    makeReferral(seed),
   ];
 }
 
@@ -118,6 +119,23 @@ function makeOrder(seed: SeedContext, index: number): fhir.FhirResource[] {
     conclusion: 'Within the synthetic range.',
   };
   return [order, result, report];
+}
+
+/** Of the first patient, by staff. */
+function makeReferral(seed: SeedContext): fhir.ServiceRequest {
+  return {
+    resourceType: 'ServiceRequest',
+    id: 'referral-1',
+    status: 'active',
+    intent: 'order',
+    category: [{ coding: [{ system: 'http://snomed.info/sct', code: '3457005', display: 'Patient referral' }] }],
+    priority: 'routine',
+    code: { text: 'Cardiology' },
+    subject: { reference: 'Patient/pat-1' },
+    authoredOn: dayFrom(seed, -30),
+    requester: { reference: 'Practitioner/prac-1' },
+    reasonCode: [{ coding: [{ system: 'http://hl7.org/fhir/sid/icd-10-cm', code: 'I10' }], text: 'Hypertension' }],
+  };
 }
 
 /** Half of them embedded, half as a separate Binary, as servers do. */

@@ -1,4 +1,4 @@
-import { Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { Group, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
@@ -8,12 +8,13 @@ import { type ApiError, call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
 import type { Account, IdentifierSample, Organization } from '../../service/types.ts';
+import { formatVisitTypes, parseVisitTypes } from './visitTypes.ts';
 
-/** How the EMR's server is used: which identifier is the MRN, and how many writes run at the same time. */
+/** How the EMR's server is used: which identifier is the MRN, how many writes run at the same time, its visit types. */
 export function ServerSettings({ organization }: { organization: Organization }) {
   const { may } = useSession();
-  const { mrn, measured_max, accounts } = organization;
-  if (!mrn && measured_max === null) return null;
+  const { mrn, measured_max, sets_visit_types, settings, accounts } = organization;
+  if (!mrn && measured_max === null && !sets_visit_types) return null;
   const active = accounts.find(({ status }) => status === 'active');
   return (
     <details className="more">
@@ -21,6 +22,9 @@ export function ServerSettings({ organization }: { organization: Organization })
       <Fields
         of={{
           ...(mrn && { 'MRN identifier': describeRule(mrn) }),
+          ...(sets_visit_types && {
+            'Visit types': settings.visit_types?.map(({ description }) => description).join(', ') || 'Not set',
+          }),
           ...Object.fromEntries(
             accounts
               .filter(({ status, parallel_writes }) => status !== 'revoked' && parallel_writes)
@@ -91,7 +95,7 @@ function ParallelWrites({ of: { parallel_writes } }: { of: Account }) {
 
 function EditSettings({ organization }: { organization: Organization }) {
   const { client_id } = useClient();
-  const { settings, mrn, measured_max } = organization;
+  const { settings, mrn, measured_max, sets_visit_types } = organization;
   return (
     <FormDialog
       opener="Edit server settings"
@@ -103,6 +107,7 @@ function EditSettings({ organization }: { organization: Organization }) {
         const body = {
           ...(mrn && { mrn_system: text('mrn_system'), mrn_type: text('mrn_type') }),
           ...(measured_max !== null && { parallel_writes_max: parallel === null ? null : Number(parallel) }),
+          ...(sets_visit_types && { visit_types: parseVisitTypes(text('visit_types') ?? '') }),
         };
         return call('emr-settings.update', { client_id, organization_id: organization.id }, { body });
       }}
@@ -121,6 +126,18 @@ function EditSettings({ organization }: { organization: Organization }) {
               max={16}
               allowDecimal={false}
               error={errorAt(error, 'parallel_writes_max')}
+            />
+          )}
+          {sets_visit_types && (
+            <Textarea
+              name="visit_types"
+              label="Visit types"
+              description="This EMR does not list its visit types. One per line: code, description, minutes"
+              placeholder="5, Office visit, 15"
+              defaultValue={formatVisitTypes(settings.visit_types ?? [])}
+              autosize
+              minRows={3}
+              error={errorAt(error, 'visit_types')}
             />
           )}
         </>

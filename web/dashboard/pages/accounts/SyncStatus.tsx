@@ -34,6 +34,11 @@ export function SyncStatus({ organization }: { organization: Organization }) {
         </Text>
         <Status of={sync.state} />
       </Group>
+      <Text size="xs" c="dimmed" mb="xs">
+        {sync.emr_requests.toLocaleString()} EMR requests. In the last hour{' '}
+        {organization.emr_requests_last_hour.toLocaleString()}; scheduled syncs send at most{' '}
+        {organization.emr_requests_per_hour_max.toLocaleString()} per hour.
+      </Text>
       {isSyncing(organization) && kinds.length > 0 && (
         <div role="status">
           <Progress value={(100 * done) / kinds.length} aria-label="Sync progress" transitionDuration={0} />

@@ -9,7 +9,14 @@ import { Fields } from '../../parts/values.tsx';
 import { call, type ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import type { Webhook } from '../../service/types.ts';
-import { EventTypes, NewSecret, selectedTypes } from './EndpointForm.tsx';
+import {
+  EventTypes,
+  NewSecret,
+  Organizations,
+  SyncEvents,
+  selectedTypes,
+  typedOrganizations,
+} from './EndpointForm.tsx';
 
 export function EndpointActions({ webhook }: { webhook: Webhook }) {
   const { client_id } = useClient();
@@ -35,9 +42,13 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
         success="The endpoint was saved."
         action={(form) => {
           const url = String(form.get('webhook_url') ?? webhook.url);
-          const event_types = selectedTypes(form) ?? null;
           return call('webhooks.update', params, {
-            body: { event_types, ...(url === webhook.url ? {} : { webhook_url: url }) },
+            body: {
+              event_types: selectedTypes(form) ?? null,
+              org_ids: typedOrganizations(form) ?? null,
+              sync_events: form.get('sync_events') !== null,
+              ...(url === webhook.url ? {} : { webhook_url: url }),
+            },
           });
         }}
       >
@@ -51,8 +62,17 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
             defaultValue={webhook.url}
           />
         )}
+        <Organizations org_ids={webhook.org_ids ?? []} />
+        <SyncEvents checked={webhook.sync_events} />
         <EventTypes selected={webhook.event_types ?? []} />
       </FormDialog>
+      {webhook.status === 'enabled' && (
+        <ActionButton
+          action={() => call('webhooks.update', params, { body: { paused: webhook.paused_since === null } })}
+        >
+          {webhook.paused_since === null ? 'Pause' : 'Resume'}
+        </ActionButton>
+      )}
       {webhook.status !== 'enabled' && (
         <ActionButton action={() => call('webhooks.enable', params)}>Enable</ActionButton>
       )}

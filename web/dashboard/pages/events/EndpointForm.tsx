@@ -14,7 +14,13 @@ export function AddEndpoint() {
       submit="Add"
       action={(form) => {
         const event_types = selectedTypes(form);
-        const body = { webhook_url: String(form.get('webhook_url')), ...(event_types ? { event_types } : {}) };
+        const org_ids = typedOrganizations(form);
+        const body = {
+          webhook_url: String(form.get('webhook_url')),
+          sync_events: form.get('sync_events') !== null,
+          ...(event_types ? { event_types } : {}),
+          ...(org_ids ? { org_ids } : {}),
+        };
         return call('webhooks.create', { client_id }, { body });
       }}
       done={({ webhook_secret }) => <NewSecret secret={webhook_secret} />}
@@ -28,6 +34,8 @@ export function AddEndpoint() {
         required
         data-autofocus
       />
+      <Organizations org_ids={[]} />
+      <SyncEvents checked={false} />
       <EventTypes selected={[]} />
     </FormDialog>
   );
@@ -45,6 +53,38 @@ export function NewSecret({ secret, note }: { secret: string; note?: string }) {
         </Text>
       )}
     </>
+  );
+}
+
+/** The organizations whose events an endpoint receives, as the form field `org_ids`. */
+export function Organizations({ org_ids }: { org_ids: readonly string[] }) {
+  return (
+    <TextInput
+      label="Organizations"
+      description="Your IDs of organizations, separated by commas. Leave empty for all."
+      name="org_ids"
+      defaultValue={org_ids.join(', ')}
+    />
+  );
+}
+
+/** The IDs in the form field `org_ids`, or undefined for all organizations. */
+export function typedOrganizations(form: FormData): string[] | undefined {
+  const ids = String(form.get('org_ids') ?? '')
+    .split(',')
+    .map((each) => each.trim());
+  const named = ids.filter((each) => each !== '');
+  return named.length === 0 ? undefined : named;
+}
+
+export function SyncEvents({ checked }: { checked: boolean }) {
+  return (
+    <Checkbox
+      name="sync_events"
+      label="Sync events"
+      description="Also send events about changes that staff made in the EMR."
+      defaultChecked={checked}
+    />
   );
 }
 

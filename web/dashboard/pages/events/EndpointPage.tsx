@@ -48,6 +48,14 @@ function Details({ webhook, hours }: Pick<ResponseOf<'webhooks.get'>, 'webhook' 
         </div>
         {may('operator') && <EndpointActions webhook={webhook} />}
       </Group>
+      {webhook.paused_since !== null && (
+        <Alert color="yellow" title="Paused">
+          <Text size="sm">
+            Since <Timestamp at={webhook.paused_since} />. Deliveries wait until the endpoint is resumed. Those that
+            have waited longer than 76 hours fail then.
+          </Text>
+        </Alert>
+      )}
       {webhook.failing_since !== null && <LastError webhook={webhook} />}
       <Section title="Last 24 hours" order={3}>
         <Hours hours={hours} />
@@ -57,6 +65,8 @@ function Details({ webhook, hours }: Pick<ResponseOf<'webhooks.get'>, 'webhook' 
             Attempts: successRate(webhook),
             'Pending deliveries': <Pending webhook={webhook} />,
             'Event types': webhook.event_types ? webhook.event_types.join(', ') : 'All',
+            Organizations: webhook.org_ids ? webhook.org_ids.join(', ') : 'All',
+            'Sync events': webhook.sync_events ? 'On' : 'Off',
             Added: <Timestamp at={webhook.created_at} />,
           }}
         />
@@ -75,7 +85,8 @@ function Details({ webhook, hours }: Pick<ResponseOf<'webhooks.get'>, 'webhook' 
   );
 }
 
-export function endpointStatus({ status, failing_since }: Webhook): string {
+export function endpointStatus({ status, failing_since, paused_since }: Webhook): string {
+  if (status === 'enabled' && paused_since !== null) return 'paused';
   return status === 'enabled' && failing_since !== null ? 'failing' : status;
 }
 
@@ -84,13 +95,13 @@ export function successRate({ tries_day, successes_day }: Webhook): string {
   return `${tries_day}, ${Math.floor((100 * successes_day) / tries_day)}% successful`;
 }
 
-function Pending({ webhook: { id, pending, status } }: { webhook: Webhook }) {
+function Pending({ webhook: { id, pending, status, paused_since } }: { webhook: Webhook }) {
   const { client_id } = useClient();
   const { may } = useSession();
   return (
     <Group gap="xs">
       {pending.toLocaleString()}
-      {pending > 0 && status === 'enabled' && may('operator') && (
+      {pending > 0 && status === 'enabled' && paused_since === null && may('operator') && (
         <ActionButton
           action={() => call('webhooks.send-waiting', { client_id, id })}
           done={({ deliveries }) => (deliveries === 1 ? 'Sending 1 now.' : `Sending ${deliveries} now.`)}

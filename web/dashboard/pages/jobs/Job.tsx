@@ -62,6 +62,7 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
           <Fields
             of={{
               'Patient MRN': job.patient_mrn,
+              ...(job.reference !== null && { Reference: job.reference }),
               ...(job.patient && { Patient: <PatientLink patient={job.patient} /> }),
               Accepted: <Timestamp at={job.created_at} />,
               Started: <Timestamp at={job.started_at} />,

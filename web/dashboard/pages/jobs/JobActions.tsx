@@ -30,6 +30,7 @@ export function JobActions({ job, details_hidden }: { job: Job; details_hidden: 
 function Changes({ job }: { job: Job }) {
   return (
     <>
+      {canCancel(job) && <Cancel job={job} />}
       {job.state === 'parked' && <RelinkAccount job={job} />}
       {job.state === 'needs_review' && job.review === null && <Resolve job={job} />}
       {job.not_again === null && <RunAgain job={job} />}
@@ -84,6 +85,30 @@ function RunAgain({ job: { job_id, error_code } }: { job: Job }) {
       <Text size="sm">
         This queues a new job after the patient’s other waiting jobs. Anything already saved in the EMR is not written
         again. The new job sends its own event.
+      </Text>
+    </FormDialog>
+  );
+}
+
+/** Whether it waits and has sent nothing to the EMR. The server decides again. */
+function canCancel({ state, steps }: Job): boolean {
+  return (state === 'queued' || state === 'parked') && !steps.some(({ kind }) => kind === 'intent');
+}
+
+function Cancel({ job: { job_id } }: { job: Job }) {
+  const { client_id } = useClient();
+  return (
+    <FormDialog
+      opener="Cancel job"
+      look={{ variant: 'default' }}
+      title={`Cancel job ${job_id}`}
+      submit="Cancel job"
+      success={`Job ${job_id} was canceled.`}
+      action={() => call('jobs.cancel', { client_id, job_id: String(job_id) })}
+    >
+      <Text size="sm">
+        Nothing has been sent to the EMR. The job ends without being performed, and its event reports that it was
+        canceled. Later jobs for the same patient continue.
       </Text>
     </FormDialog>
   );

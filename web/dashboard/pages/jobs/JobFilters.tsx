@@ -1,6 +1,6 @@
 import { Badge, Button, CloseButton, Group, Select } from '@mantine/core';
 import { useState } from 'react';
-import { MrnSearch } from '../../parts/FilterBar.tsx';
+import { MrnSearch, PrivateSearch } from '../../parts/FilterBar.tsx';
 import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { failures, job_filters, job_types } from '../../service/api.gen.ts';
@@ -23,6 +23,7 @@ const status_labels: Record<(typeof job_filters)[number], string> = {
   succeeded: 'Succeeded',
   partial: 'Partial',
   failed: 'Failed',
+  cancelled: 'Canceled',
   unfixed: 'Failed or partial, not run again',
   needs_review: 'Needs review (all)',
   unresolved: 'Needs review (unresolved)',
@@ -30,11 +31,19 @@ const status_labels: Record<(typeof job_filters)[number], string> = {
 
 type Option = { value: string; label: string };
 
-export function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; filtered: boolean }) {
+type Props = {
+  mrn: string;
+  setMrn: (mrn: string) => void;
+  reference: string;
+  setReference: (reference: string) => void;
+  filtered: boolean;
+};
+
+export function JobFilters(props: Props) {
   const { get, set, clear } = useUrlFilters();
   const { sees_patients } = useSession();
   const accounts = useAccountOptions();
-  // A new key resets the MRN input.
+  // A new key resets the inputs.
   const [cleared, setCleared] = useState(0);
   const select = (name: string, label: string, w: number, data: Option[]) => (
     <Select
@@ -60,12 +69,23 @@ export function JobFilters(props: { mrn: string; setMrn: (mrn: string) => void; 
       {select('account_id', 'Account', 170, accounts)}
       <PeriodFilter from="from" to="to" />
       {sees_patients && <MrnSearch key={`${cleared} ${props.mrn}`} mrn={props.mrn} setMrn={props.setMrn} />}
+      {sees_patients && (
+        <PrivateSearch
+          key={`reference ${cleared}`}
+          label="Reference"
+          name="reference"
+          maxLength={100}
+          value={props.reference}
+          setValue={props.setReference}
+        />
+      )}
       <FinishedFilter />
       {props.filtered && (
         <Button
           variant="subtle"
           onClick={() => {
             props.setMrn('');
+            props.setReference('');
             setCleared(cleared + 1);
             clear();
           }}

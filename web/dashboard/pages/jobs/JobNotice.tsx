@@ -58,7 +58,7 @@ function FailureNotice({ job, error }: { job: Job; error: NonNullable<Job['error
   const { label, cause, remedy } = describeFailure(error.code);
   const newer = job.runs.find(({ job_id }) => job_id > job.job_id);
   return (
-    <Alert color={newer ? 'gray' : 'red'} title={label}>
+    <Alert color={newer || job.state === 'cancelled' ? 'gray' : 'red'} title={label}>
       <Text size="sm" className="breakable">
         {textOr(error.message, '')}
       </Text>

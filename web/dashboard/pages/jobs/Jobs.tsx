@@ -35,18 +35,21 @@ function JobList() {
   const { may, sees_patients } = useSession();
   // Not in the URL, which ends up in browser histories and logs.
   const [mrn, setMrn] = useState('');
+  const [reference, setReference] = useState('');
   useRequestedPatient(setMrn);
   const [selected, setSelected] = useState<ReadonlySet<string | number>>(new Set());
   // Those in the open dialog, which stays while their states change.
   const [running, setRunning] = useState<readonly JobRow[]>();
   const url_filters = useJobFilters();
-  const filtered = mrn !== '' || Object.values(url_filters).some((value) => value !== '');
-  const filters = mrn === '' ? url_filters : { ...url_filters, mrn };
+  const about_patient = { ...(mrn !== '' && { mrn }), ...(reference !== '' && { reference }) };
+  const searched = Object.keys(about_patient).length > 0;
+  const filtered = searched || Object.values(url_filters).some((value) => value !== '');
+  const filters: Record<string, string> = { ...url_filters, ...about_patient };
   // Every read of a patient's jobs is in the audit log, so that list has no live updates.
   const jobs = usePages(
-    mrn === '' ? 'jobs.list' : 'jobs.search',
+    searched ? 'jobs.search' : 'jobs.list',
     { client_id },
-    { live: mrn === '' ? ['jobs'] : [], filters },
+    { live: searched ? [] : ['jobs'], filters },
   );
   const patients = useJobPatients(jobs.data ?? []);
   // Jobs that a live update or a filter has removed are no longer selected.
@@ -64,7 +67,7 @@ function JobList() {
   return (
     <>
       <PageTitle actions={sees_patients && <ExportJobs filters={filters} />}>Jobs</PageTitle>
-      <JobFilters mrn={mrn} setMrn={setMrn} filtered={filtered} />
+      <JobFilters {...{ mrn, setMrn, reference, setReference, filtered }} />
       {patients.error && <ErrorAlert error={patients.error} retry={patients.retry} />}
       {chosen.length > 0 && (
         <Group mb="sm" gap="sm" role="region" aria-label="Selected jobs">
@@ -108,7 +111,18 @@ function listColumns(patients: JobPatients): Column<JobRow>[] {
     { head: 'Type', cell: (job) => <span className="unbroken">{typeLabel(job.type)}</span>, phone: 'line' },
     { head: 'Status', cell: (job) => <Status of={job.state} /> },
     { head: 'Reason', cell: (job) => renderReason(job, patients.of(job)?.message ?? null) },
-    { head: 'MRN', cell: (job) => patients.of(job)?.mrn ?? '–' },
+    {
+      head: 'MRN',
+      cell: (job) => {
+        const { mrn = null, reference = null } = patients.of(job) ?? {};
+        return (
+          <>
+            {mrn ?? '–'}
+            {reference !== null && <div className="secondary breakable">{reference}</div>}
+          </>
+        );
+      },
+    },
     {
       head: 'Practice',
       cell: ({ account }) => <AccountName account={account} />,

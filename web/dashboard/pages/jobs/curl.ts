@@ -4,10 +4,11 @@ import type { Job } from '../../service/types.ts';
 type JobRequest = { method: string; path: string; fields: readonly string[]; file_field: string | null };
 
 /** The request of a job as a curl command, with placeholders for the credentials. Undefined for jobs without one. */
-export function toCurl({ type, input }: Job): string | undefined {
+export function toCurl({ type, reference, input: stored }: Job): string | undefined {
   const request = (job_requests as Record<string, JobRequest>)[type];
   if (!request) return undefined;
   const { method, path, fields, file_field } = request;
+  const input: Record<string, unknown> = { ...stored, reference };
   const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name] ?? name)));
   // The stored request also contains what was looked up for it.
   const sent = fields.flatMap((name) => (input[name] == null ? [] : [[name, input[name]] as const]));

@@ -32,6 +32,7 @@ const note_looks: Record<string, Pick<TimelineLine, 'icon' | 'color'>> = {
   succeeded: { icon: 'check', color: good },
   partial: { icon: 'alert', color: open },
   failed: { icon: 'cross', color: bad },
+  cancelled: { icon: 'cross', color: open },
   needs_review: { icon: 'question', color: open },
 };
 
@@ -106,6 +107,7 @@ const final_states: Record<string, string> = {
   succeeded: 'Completed',
   partial: 'Partially completed',
   failed: 'Failed',
+  cancelled: 'Canceled',
   needs_review: 'Outcome unknown',
 };
 

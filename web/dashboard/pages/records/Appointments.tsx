@@ -1,7 +1,9 @@
-import { Stack, Title } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
 import type { Column } from '../../parts/DataTable.tsx';
 import { BackLink } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Status } from '../../parts/Status.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Appointment } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
@@ -15,29 +17,82 @@ export function Appointments() {
   const state = useDateFilters();
   const query = usePages('appointments.search', params, { filters: state.filters });
   const providers = useRecords('providers').data?.providers ?? [];
-  const options = providers.map(({ ehr_id, name }) => ({ value: ehr_id, label: name }));
+  const { statuses, columns } = useAppointmentColumns();
+  const selects = [
+    {
+      name: 'provider_ids',
+      label: 'Provider',
+      options: providers.map(({ ehr_id, name }) => ({ value: ehr_id, label: name })),
+    },
+    {
+      name: 'status',
+      label: 'Status',
+      options: [
+        ...Object.entries(own_statuses).map(([value, label]) => ({ value, label })),
+        ...statuses
+          .filter(({ code }) => !(code in own_statuses))
+          .map(({ code }) => ({ value: code, label: describe(code, statuses) })),
+      ],
+    },
+  ];
   return (
     <SearchList
       kind="appointments"
       title="Appointments"
       query={query}
       filtered={Object.keys(state.filters).length > 0}
-      columns={[{ head: 'Patient', cell: (row) => row.patient_name ?? '–' }, ...appointment_columns]}
+      columns={[{ head: 'Patient', cell: (row) => row.patient_name ?? '–' }, ...columns]}
       rowKey={(row) => row.id}
       href={(row) => `/appointments/${row.id}`}
+      below={failureReason}
     >
-      <DateFilters state={state} select={{ name: 'provider_ehr_id', label: 'Provider', options }} />
+      <DateFilters state={state} selects={selects} />
     </SearchList>
   );
 }
 
-export const appointment_columns: Column<Appointment>[] = [
-  { head: 'Start (practice time)', cell: (row) => <PracticeTime at={row.datetime} /> },
-  { head: 'Minutes', cell: (row) => row.duration, align: 'right' },
-  { head: 'Type', cell: (row) => row.appointment_type },
-  { head: 'Status', cell: (row) => row.status },
-  { head: 'Provider', cell: (row) => row.provider_name ?? row.provider_ehr_id },
-];
+type VisitStatus = { code: string; description: string };
+
+/** The statuses of bookings that the EMR does not have. An EMR may have a status of the same name. */
+const own_statuses = { pending: 'Pending booking', failed: 'Failed booking' } as const;
+
+/** The columns of a list of appointments. A canceled one is struck through. */
+export function useAppointmentColumns(): { statuses: readonly VisitStatus[]; columns: Column<Appointment>[] } {
+  const statuses = useRecords('visit_statuses').data?.visit_statuses ?? [];
+  const mark = (row: Appointment, cell: ReactNode) => (isCanceled(row, statuses) ? <s>{cell}</s> : cell);
+  const columns: Column<Appointment>[] = [
+    { head: 'Start (practice time)', cell: (row) => mark(row, <PracticeTime at={row.datetime} />) },
+    { head: 'Minutes', cell: (row) => mark(row, row.duration), align: 'right' },
+    { head: 'Type', cell: (row) => mark(row, row.appointment_type) },
+    { head: 'Status', cell: (row) => <AppointmentStatus of={row} statuses={statuses} /> },
+    { head: 'Provider', cell: (row) => mark(row, row.provider_name ?? row.provider_ehr_id) },
+  ];
+  return { statuses, columns };
+}
+
+/** As the API decides it for the word `cancelled`. */
+function isCanceled({ status }: Appointment, statuses: readonly VisitStatus[]): boolean {
+  return /\bcancel/i.test(describe(status, statuses));
+}
+
+/** With its code, by which staff know it, unless that says the same. */
+function describe(code: string, statuses: readonly VisitStatus[]): string {
+  const description = statuses.find((each) => each.code === code)?.description ?? code;
+  return description.toLowerCase() === code.toLowerCase() ? description : `${description} (${code})`;
+}
+
+function AppointmentStatus({ of, statuses }: { of: Appointment; statuses: readonly VisitStatus[] }) {
+  return of.ehr_appointment_id === null ? <Status of={of.status} /> : describe(of.status, statuses);
+}
+
+/** Why a booking was not made. */
+export function failureReason({ failure_reason }: Appointment): ReactNode {
+  return failure_reason === undefined ? null : (
+    <Text size="sm" c="red">
+      {failure_reason}
+    </Text>
+  );
+}
 
 export function AppointmentPage({ id }: { id: string }) {
   const { params } = useOrganization();

@@ -2,9 +2,9 @@ import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
 
-const url_filters = ['start_date', 'end_date', 'provider_ehr_id'];
+const url_filters = ['start_date', 'end_date', 'provider_ids', 'coverage_status', 'status'];
 
-/** Filters by date are in the URL. The MRN is not, and is applied only when the form is submitted. */
+/** Filters that say nothing about a patient are in the URL. The MRN is not, and is applied only when the form is submitted. */
 export function useDateFilters() {
   const { get } = useUrlFilters();
   const [mrn, setMrn] = useState('');
@@ -13,12 +13,10 @@ export function useDateFilters() {
   return { filters, mrn, setMrn };
 }
 
-type Props = {
-  state: ReturnType<typeof useDateFilters>;
-  select?: { name: string; label: string; options: { value: string; label: string }[] };
-};
+type Select = { name: string; label: string; options: { value: string; label: string }[] };
+type Props = { state: ReturnType<typeof useDateFilters>; selects?: readonly Select[] };
 
-export function DateFilters({ state, select }: Props) {
+export function DateFilters({ state, selects = [] }: Props) {
   const { get, set } = useUrlFilters();
   return (
     <form
@@ -39,14 +37,15 @@ export function DateFilters({ state, select }: Props) {
             w={150}
           />
         ))}
-        {select && (
+        {selects.map(({ name, label, options }) => (
           <NativeSelect
-            label={select.label}
-            value={get(select.name)}
-            data={[{ value: '', label: 'All' }, ...select.options]}
-            onChange={(event) => set(select.name, event.currentTarget.value)}
+            key={name}
+            label={label}
+            value={get(name)}
+            data={[{ value: '', label: 'All' }, ...options]}
+            onChange={(event) => set(name, event.currentTarget.value)}
           />
-        )}
+        ))}
         <TextInput name="mrn" label="Patient MRN" defaultValue={state.mrn} w={150} />
         <Button type="submit">Search</Button>
       </Group>

@@ -15,10 +15,12 @@ import { usePages, useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { JobRow, Patient } from '../../service/types.ts';
 import { typeLabel } from '../jobs/labels.ts';
-import { appointment_columns } from './Appointments.tsx';
+import { failureReason, useAppointmentColumns } from './Appointments.tsx';
 import { claim_columns } from './Claims.tsx';
+import { eligibility_columns, eligibilityPath } from './Eligibility.tsx';
 import { order_columns } from './Orders.tsx';
 import { useOrganization } from './organization.tsx';
+import { referral_columns } from './Referrals.tsx';
 
 /** A patient's stored chart. The name is not in the page title, because browsers keep titles in their history. */
 export function PatientPage({ id }: { id: string }) {
@@ -128,9 +130,10 @@ function Visits({ mrn }: { mrn: string }) {
       <VisitSection
         title="Appointments"
         query={usePages('appointments.search', params, options)}
-        columns={appointment_columns}
+        columns={useAppointmentColumns().columns}
         rowKey={(row) => row.id}
         href={(row) => `/appointments/${row.id}`}
+        below={failureReason}
       />
       <VisitSection
         title="Orders"
@@ -144,6 +147,20 @@ function Visits({ mrn }: { mrn: string }) {
         columns={claim_columns}
         rowKey={(row) => row.id}
         href={(row) => `/claims/${row.id}`}
+      />
+      <VisitSection
+        title="Eligibility checks"
+        query={usePages('eligibility-checks.search', params, options)}
+        columns={eligibility_columns}
+        rowKey={(row) => row.id}
+        href={eligibilityPath}
+      />
+      <VisitSection
+        title="Referrals"
+        query={usePages('referrals.search', params, options)}
+        columns={referral_columns}
+        rowKey={(row) => row.id}
+        href={(row) => `/referrals/${row.id}`}
       />
     </>
   );

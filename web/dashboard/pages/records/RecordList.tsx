@@ -15,6 +15,8 @@ type Props<Row> = {
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
   href?: (row: Row) => string;
+  /** More about a row, below its cells. */
+  below?: (row: Row) => ReactNode;
   filtered: boolean;
   /** The search form. */
   children: ReactNode;

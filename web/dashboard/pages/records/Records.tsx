@@ -11,6 +11,7 @@ import type { OrganizationOption } from '../../service/types.ts';
 import { AppointmentPage, Appointments } from './Appointments.tsx';
 import { ClaimPage, Claims } from './Claims.tsx';
 import { Locations, Providers } from './Directory.tsx';
+import { EligibilityChecks, EligibilityPage } from './Eligibility.tsx';
 import { DefaultHours } from './hours/DefaultHours.tsx';
 import { ProviderPage } from './hours/Provider.tsx';
 import { KindList, kindPath } from './KindList.tsx';
@@ -19,6 +20,7 @@ import { OrganizationProvider } from './organization.tsx';
 import { PatientPage } from './Patient.tsx';
 import { Patients } from './Patients.tsx';
 import { RecordCounts } from './RecordCounts.tsx';
+import { ReferralPage, Referrals } from './Referrals.tsx';
 import { SyncNotes, useKinds } from './SyncNotes.tsx';
 
 export default function Records() {
@@ -109,7 +111,7 @@ function OrganizationSelect({ organizations, id }: { organizations: readonly Org
 
 function KindMenu() {
   const counts = useKinds();
-  const row = useCurrentInView();
+  const row = useCurrentInView(counts.data?.kinds.length);
   return (
     <Group ref={row} component="nav" gap={4} mb="md" aria-label="Record types" className="one-line">
       <KindLink href="/" label="Overview" />
@@ -151,6 +153,10 @@ function Routes() {
       <Route path="/orders" component={Orders} />
       <Route path="/claims" component={Claims} />
       <Route path="/claims/:id">{({ id }) => <ClaimPage key={id} id={id} />}</Route>
+      <Route path="/eligibility-checks" component={EligibilityChecks} />
+      <Route path="/eligibility-checks/:id">{({ id }) => <EligibilityPage key={id} id={id} />}</Route>
+      <Route path="/referrals" component={Referrals} />
+      <Route path="/referrals/:id">{({ id }) => <ReferralPage key={id} id={id} />}</Route>
       <Route path="/providers" component={Providers} />
       <Route path="/providers/:id">{({ id }) => <ProviderPage key={id} id={id} />}</Route>
       <Route path="/locations" component={Locations} />

@@ -1,7 +1,7 @@
-import { NativeSelect, PasswordInput, Textarea, TextInput } from '@mantine/core';
+import { Alert, List, NativeSelect, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { errorAt } from '../../parts/errors.tsx';
 import type { ApiError } from '../../service/api.ts';
-import type { EmrApp, EmrAppChoice } from '../../service/types.ts';
+import type { EmrApp, EmrAppChoice, EmrPreset } from '../../service/types.ts';
 
 export function NameInput({ error, value }: { error: ApiError | null; value?: string }) {
   return (
@@ -69,8 +69,31 @@ export function Credentials({
   );
 }
 
+/** What a form starts with: a stored app, or the preset of a vendor. */
+type Start = Partial<
+  Pick<
+    EmrApp,
+    | 'hosts'
+    | 'token_endpoint'
+    | 'tenant_path'
+    | 'authorization_endpoint'
+    | 'issuer'
+    | 'scope'
+    | 'search_params'
+    | 'bulk_group'
+  >
+> & { headers?: Record<string, string>; header_names?: string[] };
+
 /** Where the app is used, and where its credentials go. */
-export function Endpoints({ way, error, app }: { way: Way | undefined; error: ApiError | null; app?: EmrApp }) {
+export function Endpoints({
+  way,
+  error,
+  app,
+}: {
+  way: Way | undefined;
+  error: ApiError | null;
+  app?: Start | undefined;
+}) {
   const shown = (pin: string | null | undefined) => (pin === same_host ? '' : (pin ?? ''));
   return (
     <>
@@ -78,7 +101,7 @@ export function Endpoints({ way, error, app }: { way: Way | undefined; error: Ap
         name="hosts"
         label="Hosts"
         description="One per line, such as emr.example.org or *.example.org (* stands for one label). A server that is linked can name any address as its token endpoint, so the credentials of this app are sent only for these hosts and only to the endpoints below"
-        defaultValue={app?.hosts.join('\n')}
+        defaultValue={app?.hosts?.join('\n')}
         required
         autosize
         minRows={2}
@@ -133,6 +156,109 @@ export function endpointsIn(form: FormData, way: Way | undefined) {
       issuer: text('issuer') || null,
     }),
   };
+}
+
+/** What is sent with the app's requests. Few vendors need it, so it is folded unless something is set. */
+export function RequestSettings({ error, app }: { error: ApiError | null; app?: Start | undefined }) {
+  const stored = app?.header_names ?? [];
+  const headers = Object.entries(app?.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+  const set = app?.scope || app?.bulk_group || headers.length + stored.length > 0 || !isEmpty(app?.search_params);
+  return (
+    <details
+      open={Boolean(set || errorAt(error, 'scope') || errorAt(error, 'headers') || errorAt(error, 'search_params'))}
+    >
+      <summary>Scopes, headers and search parameters</summary>
+      <Stack gap="sm" mt="sm">
+        <Textarea
+          name="scope"
+          label="Scopes (optional)"
+          description="Requested exactly as written. Leave empty to request what the server lists"
+          defaultValue={app?.scope ?? ''}
+          autosize
+          maxRows={4}
+          error={errorAt(error, 'scope')}
+        />
+        <Textarea
+          name="headers"
+          label="Headers (optional)"
+          description={
+            stored.length > 0
+              ? `Stored: ${stored.join(', ')}. Leave empty to keep them; a single dash removes them`
+              : 'One per line, such as x-api-key: …. Sent with every request to the EMR, and stored encrypted'
+          }
+          defaultValue={headers.join('\n')}
+          autosize
+          autoComplete="off"
+          error={errorAt(error, 'headers')}
+        />
+        <Textarea
+          name="search_params"
+          label="Search parameters (optional)"
+          description="One per line, such as ah-practice=. Sent with every search. Without a value, each practice gives its own when it is linked"
+          defaultValue={Object.entries(app?.search_params ?? {})
+            .map(([name, value]) => `${name}=${value}`)
+            .join('\n')}
+          autosize
+          error={errorAt(error, 'search_params')}
+        />
+        <TextInput
+          name="bulk_group"
+          label="Group for bulk export (optional)"
+          description="ID of the FHIR Group that contains all patients. Lists that the server does not return completely are then read by bulk export"
+          defaultValue={app?.bulk_group ?? ''}
+          error={errorAt(error, 'bulk_group')}
+        />
+      </Stack>
+    </details>
+  );
+}
+
+function isEmpty(values: Record<string, string> | undefined): boolean {
+  return Object.keys(values ?? {}).length === 0;
+}
+
+/** Headers that are not typed again stay as they are. */
+export function requestSettingsIn(form: FormData) {
+  const text = (name: string) => String(form.get(name) ?? '').trim();
+  const headers = text('headers');
+  return {
+    scope: text('scope') || null,
+    ...(headers !== '' && { headers: headers === '-' ? {} : readPairs(headers, ':') }),
+    search_params: readPairs(text('search_params'), '='),
+    bulk_group: text('bulk_group') || null,
+  };
+}
+
+/** One pair per line. A line without the separator is a name, which the service refuses with a reason. */
+function readPairs(text: string, separator: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf(separator);
+      return at < 0 ? [line.trim(), ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    }),
+  );
+}
+
+/** What has to be done at the vendor before the app can be used. */
+export function PresetSteps({ preset }: { preset: EmrPreset }) {
+  return (
+    <Alert color="blue" variant="light" title={`${preset.title}: what to register`}>
+      <List type="ordered" size="sm" spacing={4}>
+        {preset.steps.map((step) => (
+          <List.Item key={step}>{step}</List.Item>
+        ))}
+      </List>
+      <Text size="sm" mt="xs">
+        Address to link: <code>{preset.address}</code>
+      </Text>
+      {preset.basis === 'documents' && (
+        <Text size="sm" mt="xs" c="dimmed">
+          From the vendor’s public documents, not yet seen on a live system.
+        </Text>
+      )}
+    </Alert>
+  );
 }
 
 type Way = EmrAppChoice['ways'][number];

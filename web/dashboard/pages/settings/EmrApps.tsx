@@ -1,16 +1,17 @@
 import { Badge, Group, NativeSelect, Paper, Stack, Text, Title } from '@mantine/core';
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { LogoField } from '../../parts/LogoField.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import type { EmrApp, EmrAppChoice } from '../../service/types.ts';
+import type { EmrApp, EmrAppChoice, EmrPreset } from '../../service/types.ts';
 import { MrnFields } from '../accounts/ServerSettings.tsx';
 import {
   Credentials,
@@ -20,6 +21,9 @@ import {
   endpointsIn,
   mrnIn,
   NameInput,
+  PresetSteps,
+  RequestSettings,
+  requestSettingsIn,
   wayNamed,
 } from './EmrAppFields.tsx';
 
@@ -30,13 +34,13 @@ export function EmrApps({ client_id }: { client_id: string }) {
   return (
     <Paper withBorder p="md" component="section" aria-label="EMR apps">
       <QueryResult query={query}>
-        {({ emr_apps, emrs }) => (
+        {({ emr_apps, emrs, presets }) => (
           <>
             <Group justify="space-between" mb="xs">
               <Title order={3} size="h4">
                 EMR apps
               </Title>
-              {may('owner') && <AddApp client_id={client_id} emrs={emrs} />}
+              {may('owner') && <AddApp client_id={client_id} emrs={emrs} presets={presets} />}
             </Group>
             <Text size="sm" c="dimmed" mb="sm">
               Client IDs issued to you by EMRs. With them, practice staff connect in one click instead of entering
@@ -75,7 +79,16 @@ function columnsFor(client_id: string, emrs: EmrAppChoice[], owner: boolean): Co
     { head: 'Hosts', cell: (app) => <Hosts app={app} /> },
     { head: 'Sign-in method', cell: (app) => findWay(emrs, app)?.label ?? app.way },
     { head: 'Client ID', cell: (app) => app.values.client_id ?? '' },
-    { head: 'ID and URLs', cell: (app) => <Urls app={app} />, phone: 'line' },
+    {
+      head: 'ID and URLs',
+      cell: (app) => (
+        <>
+          <Urls app={app} />
+          {app.key_set_url && <KeyFetches app={app} />}
+        </>
+      ),
+      phone: 'line',
+    },
     { head: 'Accounts', cell: (app) => app.accounts },
     ...(owner
       ? [
@@ -139,11 +152,34 @@ function Urls({ app }: { app: Pick<EmrApp, 'id' | 'key_set_url' | 'redirect_uri'
   );
 }
 
-function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }) {
+/** An EMR that never fetches the keys cannot accept a sign-in. */
+function KeyFetches({ app: { key_fetches, keys_fetched_at } }: { app: EmrApp }) {
+  return (
+    <Text size="xs" c="dimmed" mt={4}>
+      {keys_fetched_at === null ? (
+        'Nobody has fetched the keys yet'
+      ) : (
+        <>
+          Keys fetched {key_fetches === 1 ? 'once' : `${key_fetches} times`}, last <Timestamp at={keys_fetched_at} />
+        </>
+      )}
+    </Text>
+  );
+}
+
+function AddApp({ client_id, emrs, presets }: { client_id: string; emrs: EmrAppChoice[]; presets: EmrPreset[] }) {
   const [first] = emrs;
   const [emr, setEmr] = useState(first?.emr ?? '');
   const [way, setWay] = useState(first?.ways[0]?.name ?? '');
   const [logo, setLogo] = useState<string | null>(null);
+  const [preset, setPreset] = useState<EmrPreset>();
+  const choosePreset = (name: string) => {
+    const next = presets.find((each) => each.name === name);
+    setPreset(next);
+    if (!next) return;
+    setEmr(next.emr);
+    setWay(next.way);
+  };
   const chosen = emrs.find((each) => each.emr === emr);
   return (
     <FormDialog
@@ -156,6 +192,7 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
           logo,
           emr,
           ...endpointsIn(form, wayNamed(chosen, way)),
+          ...requestSettingsIn(form),
           credentials: credentialsIn(form, chosen, way),
           ...mrnIn(form, chosen),
         };
@@ -178,6 +215,17 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
       {(error) => (
         <>
           <NameInput error={error} />
+          <NativeSelect
+            label="Vendor"
+            description="Fills in what is known about the vendor"
+            value={preset?.name ?? ''}
+            onChange={(event) => choosePreset(event.currentTarget.value)}
+            data={[
+              { value: '', label: 'Another one' },
+              ...presets.map(({ name, title }) => ({ value: name, label: title })),
+            ]}
+          />
+          {preset && <PresetSteps preset={preset} />}
           {emrs.length > 1 && (
             <NativeSelect
               label="EMR"
@@ -188,7 +236,10 @@ function AddApp({ client_id, emrs }: { client_id: string; emrs: EmrAppChoice[] }
           )}
           <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
           <Credentials emr={chosen} way={way} onWay={setWay} error={error} />
-          <Endpoints way={wayNamed(chosen, way)} error={error} />
+          <Fragment key={preset?.name ?? ''}>
+            <Endpoints way={wayNamed(chosen, way)} error={error} app={preset} />
+            <RequestSettings error={error} app={preset} />
+          </Fragment>
           {chosen?.has_mrn_rule && <MrnFields error={error} />}
         </>
       )}
@@ -208,7 +259,15 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
       action={(form) => {
         const credentials = credentialsIn(form, emr, way);
         const endpoints = endpointsIn(form, wayNamed(emr, way));
-        const body = { name: String(form.get('name')), logo, credentials, ...endpoints, ...mrnIn(form, emr) };
+        const requests = requestSettingsIn(form);
+        const body = {
+          name: String(form.get('name')),
+          logo,
+          credentials,
+          ...endpoints,
+          ...requests,
+          ...mrnIn(form, emr),
+        };
         return call('emr-apps.update', { client_id, app_id: app.id }, { body });
       }}
     >
@@ -218,6 +277,7 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
           <LogoField value={logo} onChange={setLogo} error={errorAt(error, 'logo')} />
           <Credentials emr={emr} way={way} onWay={setWay} error={error} app={app} />
           <Endpoints way={wayNamed(emr, way)} error={error} app={app} />
+          <RequestSettings error={error} app={app} />
           {emr?.has_mrn_rule && <MrnFields setting={app} error={error} />}
         </>
       )}

@@ -1,9 +1,10 @@
-import { Code, Group, Paper, Text, TextInput, Title } from '@mantine/core';
+import { Badge, Code, Group, NativeSelect, Paper, Text, TextInput, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { TypedConfirmation } from '../../parts/Erase.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
-import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Timestamp, toUtc } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useSession } from '../../service/session.tsx';
@@ -11,7 +12,7 @@ import type { ClientSettings } from '../../service/types.ts';
 
 type Secret = ClientSettings['keys'][number];
 
-/** A client's secrets: at most two, so that one can be replaced without downtime. */
+/** A client's secrets. Two of the same access can be active, so that one can be replaced without downtime. */
 export function Secrets({ client: { client_id, keys } }: { client: ClientSettings }) {
   const { may } = useSession();
   const actions: Column<Secret> = {
@@ -26,7 +27,7 @@ export function Secrets({ client: { client_id, keys } }: { client: ClientSetting
         <Title order={3} size="h4">
           Secrets
         </Title>
-        {may('owner') && <CreateSecret client_id={client_id} active={keys.length} />}
+        {may('owner') && <CreateSecret client_id={client_id} />}
       </Group>
       <DataTable
         label="Secrets"
@@ -40,20 +41,72 @@ export function Secrets({ client: { client_id, keys } }: { client: ClientSetting
 }
 
 const columns: Column<Secret>[] = [
-  { head: 'Secret', cell: (secret) => (secret.last_four ? <Code className="nowrap">…{secret.last_four}</Code> : '–') },
-  { head: 'Label', cell: (secret) => secret.label ?? '–' },
-  { head: 'Created by', cell: (secret) => secret.created_by ?? '–' },
-  { head: 'Created', cell: (secret) => <Timestamp at={secret.created_at} /> },
+  {
+    head: 'Secret',
+    cell: ({ last_four, label }) => (
+      <>
+        {last_four ? <Code className="nowrap">…{last_four}</Code> : '–'}
+        <Detail>{label}</Detail>
+      </>
+    ),
+  },
+  {
+    head: 'Access',
+    cell: ({ access, org_id }) => (
+      <>
+        <span className="nowrap">{access_labels[access]}</span>
+        <Detail>{org_id !== null && `Organization ${org_id}`}</Detail>
+      </>
+    ),
+  },
+  {
+    head: 'Created',
+    cell: ({ created_at, created_by }) => (
+      <>
+        <Timestamp at={created_at} />
+        <Detail>{created_by}</Detail>
+      </>
+    ),
+  },
+  { head: 'Expires', cell: ({ expires_at }) => <Expiry at={expires_at} /> },
   { head: 'Last used', cell: (secret) => <Timestamp at={secret.last_used_at} /> },
 ];
 
-function CreateSecret({ client_id, active }: { client_id: string; active: number }) {
+function Detail({ children }: { children: ReactNode }) {
+  if (!children) return null;
+  return (
+    <Text size="xs" c="dimmed">
+      {children}
+    </Text>
+  );
+}
+
+const access_labels = { read_write: 'Read and write', read_only: 'Read only' } as const;
+
+function Expiry({ at }: { at: string | null }) {
+  if (at === null) return 'Never';
+  if (Date.parse(at) > Date.now()) return <Timestamp at={at} />;
+  return <Badge color="red">Expired</Badge>;
+}
+
+function readForm(form: FormData) {
+  const text = (name: string) => String(form.get(name) ?? '').trim();
+  const [label, org_id, expires_at] = [text('label'), text('org_id'), toUtc(text('expires_at'))];
+  return {
+    access: text('access') === 'read_only' ? ('read_only' as const) : ('read_write' as const),
+    ...(label !== '' && { label }),
+    ...(org_id !== '' && { org_id }),
+    ...(expires_at !== '' && { expires_at }),
+  };
+}
+
+function CreateSecret({ client_id }: { client_id: string }) {
   return (
     <FormDialog
       opener="Create secret"
       title="Create secret"
       submit="Create"
-      action={(form) => call('clients.keys.create', { client_id }, { body: { label: String(form.get('label')) } })}
+      action={(form) => call('clients.keys.create', { client_id }, { body: readForm(form) })}
       done={({ client_secret }) => (
         <>
           <Text size="sm">Copy this secret now. It is not shown again.</Text>
@@ -62,9 +115,7 @@ function CreateSecret({ client_id, active }: { client_id: string; active: number
       )}
     >
       <Text size="sm">
-        {active < 2
-          ? 'The current secret stays valid until you revoke it.'
-          : 'Two secrets are active. The older one is revoked immediately.'}
+        Two secrets with the same access can be active. A third one revokes the oldest of them; others stay valid.
       </Text>
       <TextInput
         name="label"
@@ -72,6 +123,25 @@ function CreateSecret({ client_id, active }: { client_id: string; active: number
         description="Optional: where the secret is used"
         maxLength={100}
         data-autofocus
+      />
+      <NativeSelect
+        name="access"
+        label="Access"
+        description="Read only: no writes, link tokens or webhook endpoints"
+        data={Object.entries(access_labels).map(([value, label]) => ({ value, label }))}
+      />
+      <TextInput
+        name="org_id"
+        label="Organization"
+        description="Optional: your org_id of the only practice it can be used for"
+        maxLength={200}
+        autoComplete="off"
+      />
+      <TextInput
+        name="expires_at"
+        label="Expires"
+        description="Optional. An alert is sent 14 days before"
+        type="datetime-local"
       />
     </FormDialog>
   );

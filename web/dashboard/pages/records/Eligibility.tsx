@@ -1,0 +1,107 @@
+import { Stack, Text, Title } from '@mantine/core';
+import type { Column } from '../../parts/DataTable.tsx';
+import { BackLink } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Status, statusLabel } from '../../parts/Status.tsx';
+import { usePages, useQuery } from '../../service/queries.ts';
+import type { EligibilityCheck } from '../../service/types.ts';
+import { DateFilters, useDateFilters } from './DateFilters.tsx';
+import { useOrganization } from './organization.tsx';
+import { money, RecordFields, RecordTable } from './RecordFields.tsx';
+import { SearchList } from './RecordList.tsx';
+
+const path = '/eligibility-checks';
+
+export function EligibilityChecks() {
+  const { params } = useOrganization();
+  const state = useDateFilters();
+  const query = usePages('eligibility-checks.search', params, { filters: state.filters });
+  const options = ['active', 'inactive', 'error', 'unknown'].map((value) => ({ value, label: statusLabel(value) }));
+  return (
+    <SearchList
+      kind="eligibility_checks"
+      title="Eligibility checks"
+      query={query}
+      filtered={Object.keys(state.filters).length > 0}
+      columns={[...eligibility_columns, { head: 'Patient', cell: (row) => row.patient_name ?? '–' }]}
+      rowKey={(row) => row.id}
+      href={eligibilityPath}
+    >
+      <DateFilters state={state} selects={[{ name: 'coverage_status', label: 'Coverage', options }]} />
+    </SearchList>
+  );
+}
+
+export function eligibilityPath({ id }: EligibilityCheck): string {
+  return `${path}/${id}`;
+}
+
+export const eligibility_columns: Column<EligibilityCheck>[] = [
+  { head: 'Check', cell: (row) => row.emr_id },
+  { head: 'Service date', cell: (row) => <time>{row.service_date}</time> },
+  { head: 'Coverage', cell: (row) => <Status of={row.coverage_status} /> },
+  { head: 'Payer', cell: (row) => row.payer_name ?? '–' },
+  { head: 'Deductible', cell: (row) => money(row.benefits_summary.deductible), align: 'right' },
+  { head: 'Out of pocket', cell: (row) => money(row.benefits_summary.out_of_pocket), align: 'right' },
+];
+
+export function EligibilityPage({ id }: { id: string }) {
+  const { params } = useOrganization();
+  const query = useQuery('records.get', { ...params, kind: 'eligibility_checks', id });
+  return (
+    <QueryResult query={query}>
+      {({ record }) =>
+        'coverage_status' in record && (
+          <Stack>
+            <div>
+              <BackLink href={path}>All eligibility checks</BackLink>
+              <Title order={2} size="h4">
+                Eligibility check {record.emr_id}
+              </Title>
+            </div>
+            <RecordFields
+              title="Details"
+              of={record}
+              shown={{ coverage_status: <Status of={record.coverage_status} /> }}
+            />
+            <RecordFields title="Summary" of={record.benefits_summary} shown={summaryAmounts(record)} />
+            <Benefits id={id} />
+          </Stack>
+        )
+      }
+    </QueryResult>
+  );
+}
+
+function summaryAmounts({ benefits_summary: { deductible, out_of_pocket } }: EligibilityCheck) {
+  return { deductible: money(deductible), out_of_pocket: money(out_of_pocket) };
+}
+
+const benefit_fields = [
+  'line_number',
+  'benefit_type',
+  'coverage_level',
+  'time_period',
+  'amount',
+  'percent',
+  'network_indicator',
+];
+
+function Benefits({ id }: { id: string }) {
+  const { params } = useOrganization();
+  const query = useQuery('eligibility-checks.benefits', { ...params, id });
+  return (
+    <QueryResult query={query}>
+      {({ benefits, total }) => (
+        <>
+          <RecordTable title="Benefits" rows={benefits} shown={benefit_fields} />
+          {total > benefits.length && (
+            <Text size="sm" c="dimmed">
+              The first {benefits.length.toLocaleString()} of {total.toLocaleString()}. The API returns all of them.
+            </Text>
+          )}
+        </>
+      )}
+    </QueryResult>
+  );
+}
