@@ -214,3 +214,36 @@ test(row('CAN-10'), async () => {
     expect(listed.body.jobs[0]).toMatchObject({ job_id, status: 'cancelled' });
   });
 });
+
+test(row('CAN-11'), async () => {
+  const target = await charts.created();
+  const start = new Date(Date.now() + 400 * 86_400_000).toISOString().slice(0, 10);
+  const body = { mrn: 'LK100002', location: '11', provider: '501', type: 'OV', datetime: `${start}T15:00:00Z` };
+  await withJobsPaused(fixture, async () => {
+    const booked = (await fixture.api.call('POST', '/v1/appointments', { body })).body;
+    const { changed, cancelled } = await fixture.owner.begin(async (tx) => {
+      await tx`SELECT FROM appointments WHERE id = ${booked.appointment_id} FOR UPDATE`;
+      const untilWaiting = (count: number) =>
+        until(`${count} requests to wait for the appointment`, async () => {
+          const waiting = await tx`SELECT FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event IN ('transactionid', 'tuple')`;
+          return waiting.length === count;
+        });
+      const changed = fixture.api.call('PATCH', `/v1/appointments/${booked.appointment_id}`, {
+        body: { mrn: target.mrn },
+      });
+      await untilWaiting(1);
+      const cancelled = cancel(booked.job_id);
+      await untilWaiting(2);
+      // Not awaited here: both wait for the end of this transaction.
+      return { changed: [changed], cancelled: [cancelled] };
+    });
+    expect((await changed[0])?.status).toBe(200);
+    expect((await cancelled[0])?.status).toBe(200);
+    const [stored] = await fixture.owner<{ body: string }[]>`SELECT body FROM events WHERE job_id = ${booked.job_id}`;
+    expect(JSON.parse(stored?.body ?? '{}')).toMatchObject({
+      type: 'appointment.failed',
+      data: { mrn: target.mrn, reasons: [{ code: 'cancelled' }] },
+    });
+  });
+});
