@@ -20,6 +20,8 @@ import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
+/** Written instead by a build that ends after what the service needs. */
+const service_stamp_file = join(dist, '.stamp-service');
 /** Written by `npm test`; a build keeps it. */
 export const times_file = 'dist/test-times.json';
 const source_folders = ['src', 'sql', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
@@ -54,33 +56,39 @@ const configuration = [
 ];
 const asset = /\.(sql|css|svg|html)$/;
 
-/** Whether dist/ was built from these sources. A release may contain dist/ without them. */
-export function isUpToDate() {
+/** Whether dist/ has what the service needs, built from these sources. A release may contain dist/ without them. */
+export function isServiceUpToDate() {
   if (!existsSync(join(root, 'src'))) return existsSync(stamp_file);
-  const { stamp, outputs } = plan();
-  return isBuilt(stamp, outputs);
+  const { stamp, outputs, service_outputs } = plan();
+  return isBuilt(stamp_file, stamp, outputs) || isBuilt(service_stamp_file, stamp, service_outputs);
 }
 
 export async function build() {
   const { sources, outputs, stamp } = plan();
-  if (isBuilt(stamp, outputs)) return;
+  if (isBuilt(stamp_file, stamp, outputs)) return;
   process.stdout.write('Building …\n');
-  // Removed first, so that an interrupted build is repeated.
-  rmSync(stamp_file, { force: true });
+  removeStamps();
   compile();
-  for (const bundle of bundles) await pack(dirname(bundle.entry), asLibrary(bundle));
-  await pack(dashboard, asApplication(`${dashboard}/main.tsx`));
+  await buildPages();
   await packProgram('src/chartwire.ts');
   await packConnector(runVite);
-  for (const path of sources.filter((path) => asset.test(path) && !isDashboard(path))) {
-    mkdirSync(dirname(join(dist, path)), { recursive: true });
-    copyFileSync(join(root, path), join(dist, path));
-  }
+  copyAssets(sources);
   packLibrary();
   removeOthers(outputs);
   compressPageFiles();
-  writeFileSync(`${stamp_file}.new`, stamp);
-  renameSync(`${stamp_file}.new`, stamp_file);
+  writeStamp(stamp_file, stamp);
+}
+
+/** Builds the program and its pages alone, without checking types: a third of the time of `build`. */
+export async function buildService() {
+  if (isServiceUpToDate()) return;
+  process.stdout.write('Building …\n');
+  const { sources, stamp } = plan();
+  removeStamps();
+  await Promise.all([packProgram('src/chartwire.ts'), buildPages()]);
+  copyAssets(sources);
+  compressPageFiles();
+  writeStamp(service_stamp_file, stamp);
 }
 
 if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
@@ -100,7 +108,14 @@ function plan() {
     'sdk/cjs/package.json',
     ...listConnectorOutputs(),
   ];
-  return { sources, outputs, stamp: hashFiles([...configuration, ...filesBelow(connector_sources), ...sources]) };
+  const service_outputs = [
+    ...bundles.map(({ entry }) => entry.replace(/\.ts$/, '.js')),
+    ...outputs.filter((path) => asset.test(path)),
+    `${dashboard}/main.js`,
+    `${program_folder}/chartwire.js`,
+  ];
+  const stamp = hashFiles([...configuration, ...filesBelow(connector_sources), ...sources]);
+  return { sources, outputs, service_outputs, stamp };
 }
 
 /** All files in a folder, as paths relative to the repository. */
@@ -149,9 +164,31 @@ function hashFiles(paths) {
   return hash.digest('hex');
 }
 
-function isBuilt(stamp, outputs) {
-  if (!existsSync(stamp_file) || readFileSync(stamp_file, 'utf8') !== stamp) return false;
+function isBuilt(file, stamp, outputs) {
+  if (!existsSync(file) || readFileSync(file, 'utf8') !== stamp) return false;
   return outputs.every((path) => existsSync(join(dist, path)));
+}
+
+/** Before a build, so that an interrupted one is repeated. */
+function removeStamps() {
+  for (const file of [stamp_file, service_stamp_file]) rmSync(file, { force: true });
+}
+
+function writeStamp(file, stamp) {
+  writeFileSync(`${file}.new`, stamp);
+  renameSync(`${file}.new`, file);
+}
+
+async function buildPages() {
+  for (const bundle of bundles) await pack(dirname(bundle.entry), asLibrary(bundle));
+  await pack(dashboard, asApplication(`${dashboard}/main.tsx`));
+}
+
+function copyAssets(sources) {
+  for (const path of sources.filter((path) => asset.test(path) && !isDashboard(path))) {
+    mkdirSync(dirname(join(dist, path)), { recursive: true });
+    copyFileSync(join(root, path), join(dist, path));
+  }
 }
 
 function compile() {

@@ -21,7 +21,7 @@ import { typescriptResources, typescriptTypes } from './sdk/typescript.ts';
 
 /** Writes every generated file. With --check (run by `npm test`) it only reports which files are out of date. */
 const root = process.cwd();
-const document = composeOpenApi(endpoints, { version, base_url: 'http://127.0.0.1:4000' });
+const document = composeOpenApi(endpoints, { version, base_url: 'http://localhost:4000' });
 const whole = dereference(document);
 const score_cards = await readScoreCards(root);
 const vendor_servers = await readVendorServers(root);

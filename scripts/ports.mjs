@@ -8,13 +8,15 @@ import { root, ScriptError } from './install.mjs';
 /** For `npm start` with these arguments. Wrong settings are left to the service, which explains them. */
 export async function requireFreePorts(args) {
   const settings = readSettings();
-  const host = settings.HOST?.trim() || '127.0.0.1';
   for (const [name, standard] of listPorts(settings, readRole(args))) {
     const port = Number(settings[name]?.trim() || standard);
-    if (!Number.isInteger(port) || port < 1 || port > 65535 || !(await isUsed(port, host))) continue;
-    throw new ScriptError(
-      `Port ${port} is already in use. Stop the program that uses it, or set ${name} to another port.`,
-    );
+    if (!Number.isInteger(port) || port < 1 || port > 65535) continue;
+    for (const host of listHosts(settings, name)) {
+      if (!(await isUsed(port, host))) continue;
+      throw new ScriptError(
+        `Port ${port} is already in use. Stop the program that uses it, or set ${name} to another port.`,
+      );
+    }
   }
 }
 
@@ -30,10 +32,20 @@ function readRole(args) {
 }
 
 /** The names and defaults of the settings in src/catalog/settings/config.ts. */
-export function listPorts({ SANDBOX, NODE_ENV }, role) {
+export function listPorts(settings, role) {
   if (role === 'worker') return [];
-  const sandbox = SANDBOX?.trim() ? SANDBOX.trim().toLowerCase() === 'on' : NODE_ENV !== 'production';
-  return [['PORT', 4000], ...(sandbox && role === 'all' ? [['LARKSPUR_PORT', 4100]] : [])];
+  return [['PORT', 4000], ...(isSandbox(settings) && role === 'all' ? [['LARKSPUR_PORT', 4100]] : [])];
+}
+
+function isSandbox({ SANDBOX, NODE_ENV }) {
+  return SANDBOX?.trim() ? SANDBOX.trim().toLowerCase() === 'on' : NODE_ENV !== 'production';
+}
+
+/** As src/http/loopback.ts. Larkspur listens on one address. */
+function listHosts(settings, name) {
+  const host = settings.HOST?.trim() || (isSandbox(settings) ? 'localhost' : '127.0.0.1');
+  if (host !== 'localhost') return [host];
+  return name === 'PORT' ? ['127.0.0.1', '::1'] : ['127.0.0.1'];
 }
 
 function isUsed(port, host) {

@@ -3,7 +3,7 @@
  * `npm ci --omit=dev` is enough.
  */
 import { readFileSync } from 'node:fs';
-import { build, isUpToDate } from './build.mjs';
+import { buildService, isServiceUpToDate } from './build.mjs';
 import { ensureInstalled, requireNode, runScript } from './install.mjs';
 import { requireFreePorts } from './ports.mjs';
 
@@ -11,9 +11,9 @@ await runScript(async () => {
   stopWithNpm();
   requireNode();
   await requireFreePorts(process.argv.slice(2));
-  const built = isUpToDate();
+  const built = isServiceUpToDate();
   ensureInstalled({ development: !built });
-  if (!built) await build();
+  if (!built) await buildService();
   const { run } = await import('../dist/bin/chartwire.js');
   await run(['serve', ...process.argv.slice(2)]);
 });

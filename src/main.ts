@@ -6,6 +6,7 @@ import type { Config, ProcessRole } from './catalog/settings/config.ts';
 import { version } from './catalog/version.ts';
 import { type LoadedConnectors, loadConnectors } from './emr/outside/outsideConnectors.ts';
 import { isRead } from './http/endpoint.ts';
+import { listAddresses, listenOnIpv6Loopback, redirectToName } from './http/loopback.ts';
 import type { Document } from './http/openapi/document.ts';
 import { composeOpenApi } from './http/openapi/openApi.ts';
 import { servePages } from './http/pages/servePages.ts';
@@ -268,17 +269,28 @@ async function listen(
   addProbeRoutes(ctx, http, health);
   addSystemRoutes(ctx, http, document);
   servePages(http, (pages) => {
-    serveDocs(pages, document, sandbox_pages.tryItValues);
+    // Link runs in pages of other sites, which expect messages from the origin that they have loaded it from.
     serveLink(ctx, pages);
-    serveDashboard(ctx, pages);
+    pages.register(async (named) => {
+      named.addHook('onRequest', redirectToName(ctx));
+      serveDocs(named, document, sandbox_pages.tryItValues);
+      serveDashboard(ctx, named);
+    });
   });
   serveReceiver(ctx, http);
-  const close = () => http.close();
+  let closeIpv6 = () => {};
+  const close = () => {
+    closeIpv6();
+    return http.close();
+  };
   closers.push(close);
   try {
-    const address = await http.listen({ port, host });
+    const [first, ipv6] = listAddresses(host);
+    const address = await http.listen({ port, host: first });
+    const url = new URL(address);
+    if (ipv6) closeIpv6 = await listenOnIpv6Loopback(http, Number(url.port));
     // Port 0 means any free port.
-    if (port === 0) ctx.base_url = address;
+    if (port === 0) ctx.base_url = ipv6 ? `http://${host}:${url.port}` : address;
     return { base_url: ctx.base_url, close };
   } catch (error) {
     throw listenFailure(error, 'PORT', port, host);
@@ -305,7 +317,8 @@ async function startSandbox(
   base_url: string,
   closers: Closers,
 ): Promise<Sandbox> {
-  const { larkspur_port: port, larkspur_database_url: url, host } = ctx.config;
+  const { larkspur_port: port, larkspur_database_url: url } = ctx.config;
+  const [host = ''] = listAddresses(ctx.config.host);
   const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
   const { startLarkspur } = await import('../larkspur/start.ts');
   const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {

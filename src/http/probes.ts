@@ -11,6 +11,7 @@ import type { Context } from '../product/context.ts';
 import { measureQueues } from '../product/jobs/queueDepth.ts';
 import { type AppOfClient, countKeySetFetches } from '../product/link/keySetFetches.ts';
 import { sandbox_label } from '../product/link/registrations.ts';
+import { listAddresses } from './loopback.ts';
 import { routeNotFound, sendError } from './sendError.ts';
 
 /** Health, readiness and metrics: for load balancers, supervisors and Prometheus. Workers serve them at METRICS_PORT. */
@@ -62,7 +63,7 @@ export async function listenForProbes(ctx: Context, health: Health): Promise<() 
   server.setErrorHandler((error, request, reply) => sendError(ctx, error, request, reply));
   server.setNotFoundHandler((request, reply) => sendError(ctx, routeNotFound(request), request, reply));
   addProbeRoutes(ctx, server, health);
-  await server.listen({ port: metrics_port, host });
+  await server.listen({ port: metrics_port, host: listAddresses(host)[0] });
   return () => server.close();
 }
 

@@ -116,8 +116,8 @@ describe('settings', () => {
   test('have the documented defaults', () => {
     expect(loadConfig({})).toMatchObject({
       port: 4000,
-      host: '127.0.0.1',
-      base_url: 'http://127.0.0.1:4000',
+      host: 'localhost',
+      base_url: 'http://localhost:4000',
       database_url: undefined,
       sandbox: true,
       larkspur_port: 4100,

@@ -141,7 +141,7 @@ print(json.dumps(statuses))`,
 });
 
 test('are correct in every operation, as shown: TypeScript by its types, Python by its syntax', async () => {
-  const document = composeOpenApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
+  const document = composeOpenApi(endpoints, { version: '0.0.0', base_url: 'http://localhost:4000' });
   const shown = Object.values(document.paths).flatMap((item) => Object.values(item));
   const place = join(folder, 'shown');
   await mkdir(place);
@@ -161,7 +161,7 @@ test('are correct in every operation, as shown: TypeScript by its types, Python 
 
 describe('the code of the guides', () => {
   const guides = ['quickstart', 'webhooks', 'errors-and-retries'];
-  const here = (code: string) => code.replaceAll('http://127.0.0.1:4000', fixture.sandbox.base_url);
+  const here = (code: string) => code.replaceAll('http://localhost:4000', fixture.sandbox.base_url);
 
   test.each(guides)('%s: its requests succeed', async (name) => {
     const commands = readBlocks(name, 'bash').filter((code) => code.includes('curl'));

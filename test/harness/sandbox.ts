@@ -125,6 +125,8 @@ const quiet = {
   PORT: '0',
   LARKSPUR_PORT: '0',
   SANDBOX: 'on',
+  // One address: on ::1, the free port of a second one might be in use.
+  HOST: '127.0.0.1',
   DATABASE_POOL: '6',
   // Tests send more requests than applications do; tests about the limit set their own.
   RATE_LIMIT: '1000000',

@@ -87,7 +87,7 @@ test('the packed library installs into an empty folder and works with import, re
   // The quickstart and the lists of the guide, as they are printed there.
   const guide = await readFile(join(root, 'sdk/README.md'), 'utf8');
   const snippets = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code);
-  const example = snippets.slice(0, 2).join('\n').replace('http://127.0.0.1:4000', sandbox.base_url);
+  const example = snippets.slice(0, 2).join('\n').replace('http://localhost:4000', sandbox.base_url);
   await writeFile(join(app, 'guide.mjs'), example);
   const guide_env = {
     PATH: env.PATH,

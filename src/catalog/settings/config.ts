@@ -23,6 +23,11 @@ import {
   text,
 } from './settingValues.ts';
 
+/** In the sandbox, browsers reach the service as localhost, which may be either address. Passkeys need a name. */
+function defaultHost(env: Environment): string {
+  return sandbox(env.SANDBOX?.trim(), env) ? 'localhost' : '127.0.0.1';
+}
+
 /** Which part of the service a process runs. Any number of processes can share one database. */
 export const process_roles = ['all', 'api', 'worker'] as const;
 export type ProcessRole = (typeof process_roles)[number];
@@ -30,13 +35,18 @@ export type ProcessRole = (typeof process_roles)[number];
 /** The settings catalogue. Nothing else reads the environment. `.env.example` is generated from it. */
 export const settings = {
   PORT: number('Port for the API, the dashboard and the docs.', 4000, 0, 65535),
-  HOST: text('Address to listen on.', '127.0.0.1'),
+  HOST: {
+    description: 'Address to listen on. localhost: both loopback addresses, 127.0.0.1 and ::1.',
+    example: '127.0.0.1',
+    default: 'localhost in the sandbox, otherwise 127.0.0.1',
+    parse: (value, env) => value || defaultHost(env),
+  } satisfies Setting<string>,
   BASE_URL: {
     description: 'Public URL of the service, as clients and browsers see it.',
     example: 'https://chartwire.example.org',
     default: 'http://HOST:PORT; in production https is required, unless both are on this machine',
     parse: (value, env) => {
-      const host = env.HOST?.trim() || '127.0.0.1';
+      const host = env.HOST?.trim() || defaultHost(env);
       const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
       const base_url = value
         ? address('BASE_URL', value, ['http:', 'https:']).replace(/\/+$/, '')
