@@ -37,7 +37,7 @@ await runScript(async () => {
   for (const path of listReleasedFiles()) copy(`dist/${path}`, folder);
   for (const path of nativePackages()) copy(path, folder);
   cpSync(join(root, 'deploy/release/README.md'), join(folder, 'README.md'));
-  cpSync(join(root, 'deploy/release/chartwire'), join(folder, 'chartwire'));
+  cpSync(join(root, 'chartwire'), join(folder, 'chartwire'));
   chmodSync(join(folder, 'chartwire'), 0o755);
   const { name, version, license, type, engines, bin } = own;
   writeJson(join(folder, 'package.json'), { name, version, license, private: true, type, engines, bin });

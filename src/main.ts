@@ -130,7 +130,9 @@ async function start(
   const owner = config.sandbox || role === 'worker' ? undefined : await createFirstOwner(ctx);
   started = true;
   if (owner) print(await announceOwner(config, base_url, owner));
-  if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json')));
+  // hasColors also follows NO_COLOR.
+  const color = process.stdout.isTTY === true && process.stdout.hasColors();
+  if (sandbox) print(banner(sandbox, join(config.data_dir, 'sandbox.json'), { color }));
   else print(role === 'worker' ? 'The worker is ready.\n' : `Chartwire is ready at ${base_url}\n`);
   const drain = async () => {
     draining = true;

@@ -1,54 +1,34 @@
+import { styleText } from 'node:util';
 import { Secret, TOTP } from 'otpauth';
 import { findAccountByToken } from '../../product/accounts/accounts.ts';
 import type { Context } from '../../product/context.ts';
 import type { Sandbox } from './seedSandbox.ts';
 
 /** Printed when the sandbox is ready: addresses, credentials and a first request to paste. */
-export function banner(sandbox: Sandbox, file: string): string {
-  const { example, larkspur } = sandbox;
+export function banner(sandbox: Sandbox, file: string, { color }: { color: boolean }): string {
+  const { base_url, client_id, client_secret, access_token, dashboard, example, larkspur } = sandbox;
   const [person] = larkspur.staff;
-  const body = JSON.stringify({
-    patient_mrn: example.patient_mrn,
-    provider_id: example.provider_id,
-    location_id: example.location_id,
-    assigned_to_id: example.assigned_to_id,
-    reason: 'First call',
-    caller: 'Test caller',
-    message: 'Hello from Chartwire',
-  });
+  const { patient_mrn, provider_id, location_id, assigned_to_id } = example;
+  const body = JSON.stringify({ patient_mrn, provider_id, location_id, assigned_to_id, reason: 'First call' });
+  const paint = (format: 'bold' | 'cyan' | 'green' | 'dim', text: string) => (color ? styleText(format, text) : text);
+  const row = (label: string, url: string, more: string) =>
+    `  ${paint('dim', label.padEnd(11))} ${paint('cyan', url)}${more === '' ? '' : `\n${' '.repeat(14)}${more}`}`;
   return `
-Chartwire is ready (sandbox mode, synthetic patients only).
+${paint('green', paint('bold', 'Chartwire is ready'))} (sandbox mode, synthetic patients only).
 
-  API            ${sandbox.base_url}
-  Documentation  ${sandbox.docs_url}
-  Dashboard      ${sandbox.dashboard.url}
-                 email ${sandbox.dashboard.email}, password ${sandbox.dashboard.password}
-  Larkspur EMR   ${larkspur.url}
-                 user ${person?.username}, password ${person?.password}, one-time codes at ${larkspur.url}/codes
+${row('Dashboard', dashboard.url, `${dashboard.email}, password ${dashboard.password}`)}
+${row('Docs', sandbox.docs_url, '')}
+${row('Larkspur', larkspur.url, `the sandbox EMR: ${person?.username}, password ${person?.password}, codes at ${larkspur.url}/codes`)}
+${row('API', base_url, `all credentials are in ${file}`)}
 
-  client_id      ${sandbox.client_id}
-  client_secret  ${sandbox.client_secret}
-  access_token   ${sandbox.access_token}
+${paint('bold', 'Next:')} press “Send first write” in the dashboard, run ./chartwire trigger telephone_encounter.created, or paste
 
-  These values are also in ${file}
-
-Create a telephone encounter:
-
-  curl -s ${sandbox.base_url}/v1/telephone-encounters \\
-    -H 'client_id: ${sandbox.client_id}' \\
-    -H 'client_secret: ${sandbox.client_secret}' \\
-    -H 'access_token: ${sandbox.access_token}' \\
-    -H 'content-type: application/json' \\
+  curl ${base_url}/v1/telephone-encounters -H 'content-type: application/json' \\
+    -H 'client_id: ${client_id}' -H 'client_secret: ${client_secret}' \\
+    -H 'access_token: ${access_token}' \\
     -d '${body}'
 
-Get its outcome (replace JOB_ID with the job_id in the response), or open the patient's chart in Larkspur:
-
-  curl -s '${sandbox.base_url}/v1/webhook-events?job_id=JOB_ID' \\
-    -H 'client_id: ${sandbox.client_id}' \\
-    -H 'client_secret: ${sandbox.client_secret}' \\
-    -H 'access_token: ${sandbox.access_token}'
-
-Press Ctrl-C to stop.
+${paint('dim', 'Ctrl-C stops.')}
 `;
 }
 
