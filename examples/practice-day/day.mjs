@@ -180,7 +180,7 @@ async function chartUrl() {
 
 async function firstOf(list) {
   for await (const each of list) return each;
-  throw new ChartwireError('The EMR has none. Run: npx chartwire sandbox reset');
+  throw new ChartwireError('The EMR has none. Run: ./chartwire sandbox reset');
 }
 
 function print(what, result) {

@@ -39,7 +39,7 @@ export function sandboxTable(): string {
     sandbox ? `${sandbox.title}: ${code(sandbox.address)}` : 'none known',
     sandbox
       ? code(
-          `npx chartwire connectors certify ${emr} --address ${sandbox.address} --credentials-file app.json${needsKeys(emr, way) ? ' --client <client_id>' : ''}`,
+          `./chartwire connectors certify ${emr} --address ${sandbox.address} --credentials-file app.json${needsKeys(emr, way) ? ' --client <client_id>' : ''}`,
         )
       : '–',
   ]);
