@@ -320,7 +320,7 @@ async function startSandbox(
   closers: Closers,
 ): Promise<Sandbox> {
   const { larkspur_port: port, larkspur_database_url: url } = ctx.config;
-  const [host = ''] = listAddresses(ctx.config.host);
+  const [host] = listAddresses(ctx.config.host);
   const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
   const { startLarkspur } = await import('../larkspur/start.ts');
   const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {

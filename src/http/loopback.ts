@@ -18,7 +18,7 @@ export async function listenOnIpv6Loopback(server: FastifyInstance, port: number
 }
 
 /** The addresses that HOST stands for; the first is where everything listens. */
-export function listAddresses(host: string): string[] {
+export function listAddresses(host: string): [string, ...string[]] {
   return host === 'localhost' ? ['127.0.0.1', '::1'] : [host];
 }
 
