@@ -1,7 +1,10 @@
 /**
- * `npm run release [-- --to FOLDER]`: builds release/chartwire-<version>/, which runs with Node alone on machines of the
- * same platform as this one: the bundled program and pages, the packages with native code, the files of deploy/, a bill
- * of materials, the licenses of all packages, and checksums.
+ * `npm run release [-- --to FOLDER] [--archive FILE] [--sign KEY]`: builds release/chartwire-<version>/, which runs with
+ * Node alone on machines of the same platform as this one: the bundled program and pages, the packages with native code,
+ * the files of deploy/, a bill of materials, the licenses of all packages, and checksums. Without --to, packs it as
+ * release/chartwire-<version>-<platform>.tar.gz too. --sign signs the archive with a key of OpenSSH.
+ *
+ * The same commit gives the same bytes with the same version of Node, wherever it is built: `npm run check:reproducible`.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,6 +12,7 @@ import {
   chmodSync,
   cpSync,
   existsSync,
+  lutimesSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -18,15 +22,27 @@ import {
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { listPaths, packFolder } from './archive.mjs';
 import { build, program_folder, unbundled } from './build.mjs';
 import { listReleasedFiles } from './connectorPackage.mjs';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
+import { readCommit, readModifiedTime } from './sourceState.mjs';
 
 const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const platform = `${process.platform}-${process.arch}`;
+
+/** What a signature is for: it is not valid for anything else that the same key signs. */
+const signature_namespace = 'chartwire-release';
 
 await runScript(async () => {
-  const { values } = parseArgs({ options: { to: { type: 'string' } } });
-  const folder = values.to === undefined ? join(root, `release/chartwire-${own.version}`) : resolve(values.to);
+  const { values } = parseArgs({
+    options: { to: { type: 'string' }, archive: { type: 'string' }, sign: { type: 'string' } },
+  });
+  const name = `chartwire-${own.version}`;
+  const folder = values.to === undefined ? join(root, 'release', name) : resolve(values.to);
+  const archive = archiveFile(values, name);
+  const commit = readCommit();
+  if (values.sign !== undefined) checkSigning(values.sign, archive, commit);
   ensureInstalled();
   await build();
   prepare(folder);
@@ -39,14 +55,50 @@ await runScript(async () => {
   cpSync(join(root, 'deploy/release/README.md'), join(folder, 'README.md'));
   cpSync(join(root, 'deploy/release/chartwire'), join(folder, 'chartwire'));
   chmodSync(join(folder, 'chartwire'), 0o755);
-  const { name, version, license, type, engines, bin } = own;
-  writeJson(join(folder, 'package.json'), { name, version, license, private: true, type, engines, bin });
+  const { version, license, type, engines, bin } = own;
+  writeJson(join(folder, 'package.json'), { name: own.name, version, license, private: true, type, engines, bin });
+  writeJson(join(folder, 'BUILD.json'), { version, commit, node: process.versions.node, platform });
   const bill = writeBill(join(folder, 'sbom.cdx.json'));
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES'), licenses(bill));
   writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder));
   makeReadable(folder);
+  const modified_s = readModifiedTime();
+  for (const path of [...listPaths(folder).reverse(), '']) lutimesSync(join(folder, path), modified_s, modified_s);
   process.stdout.write(`${folder}\n`);
+  if (archive === undefined) return;
+  mkdirSync(dirname(archive), { recursive: true });
+  // That of an earlier archive.
+  rmSync(`${archive}.sig`, { force: true });
+  await packFolder(folder, archive, { name, modified_s });
+  const sha256 = createHash('sha256').update(readFileSync(archive)).digest('hex');
+  process.stdout.write(`${archive}\nSHA-256 ${sha256}\n`);
+  if (values.sign !== undefined) sign(archive, values.sign);
 });
+
+function archiveFile({ to, archive }, name) {
+  if (archive !== undefined) return resolve(archive);
+  return to === undefined ? join(root, 'release', `${name}-${platform}.tar.gz`) : undefined;
+}
+
+/** Before minutes are spent on a build. */
+function checkSigning(key, archive, commit) {
+  if (archive === undefined) throw new ScriptError('--sign signs an archive: add --archive FILE.');
+  if (!existsSync(key))
+    throw new ScriptError(`--sign: there is no key file ${key}. Create one with: ssh-keygen -t ed25519 -f ${key}`);
+  if (commit === null || commit.endsWith('-modified')) {
+    throw new ScriptError(
+      'A release is signed only if it is built from a commit: commit or remove your changes first.',
+    );
+  }
+}
+
+/** OpenSSH asks for the passphrase, an agent or a security key, as with any other use of the key. */
+function sign(archive, key) {
+  const args = ['-Y', 'sign', '-f', resolve(key), '-n', signature_namespace, archive];
+  const { error, status } = spawnSync('ssh-keygen', args, { stdio: ['inherit', 'ignore', 'inherit'] });
+  if (error || status !== 0) throw new ScriptError(`The archive could not be signed. ${error?.message ?? ''}`);
+  process.stdout.write(`${archive}.sig\n`);
+}
 
 /** Lets every user read the release: the checkout may be private (umask 077), and the service runs as another user. */
 function makeReadable(folder) {
@@ -108,6 +160,7 @@ function licenses({ components }) {
       if (!existsSync(folder)) return '';
       const ids = declared.map(({ license, expression }) => license?.id ?? license?.name ?? expression).join(', ');
       const texts = readdirSync(folder)
+        .sort()
         .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
         .map((file) => readFileSync(join(folder, file), 'utf8').trim());
       return [`${'='.repeat(80)}\n${name} ${version} (${ids})`, ...texts].join('\n\n');
