@@ -39,8 +39,8 @@ const parts = [
   },
   { name: 'xz', file: library('liblzma'), content: /\0(5\.\d+\.\d+)\0/, license: 'LicenseRef-public-domain' },
   // As a number: 20904 is 2.9.4.
-  { name: 'libxml2', file: library('libxml2'), content: /\0(2\d{4})\0/, license: 'MIT' },
-  { name: 'libxslt', file: library('libxslt'), content: /\0(1\d{4})\0/, license: 'MIT' },
+  { name: 'libxml2', file: library('libxml2'), content: /(?<!\d)(2\d{4})\0{3}/, license: 'MIT' },
+  { name: 'libxslt', file: library('libxslt'), content: /(?<!\d)(1\d{4})\0{3}/, license: 'MIT' },
   { name: 'ossp-uuid', file: library('libossp-uuid'), content: /\bOSSP uuid (\d+\.\d+\.\d+)/, license: 'MIT' },
 ];
 

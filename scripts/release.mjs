@@ -26,13 +26,11 @@ import { listPaths, packFolder } from './archive.mjs';
 import { build, program_folder, unbundled } from './build.mjs';
 import { listReleasedFiles } from './connectorPackage.mjs';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
+import { checkSigning, signArchive } from './releaseSignature.mjs';
 import { readCommit, readModifiedTime } from './sourceState.mjs';
 
 const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const platform = `${process.platform}-${process.arch}`;
-
-/** What a signature is for: it is not valid for anything else that the same key signs. */
-const signature_namespace = 'chartwire-release';
 
 await runScript(async () => {
   const { values } = parseArgs({
@@ -72,32 +70,12 @@ await runScript(async () => {
   await packFolder(folder, archive, { name, modified_s });
   const sha256 = createHash('sha256').update(readFileSync(archive)).digest('hex');
   process.stdout.write(`${archive}\nSHA-256 ${sha256}\n`);
-  if (values.sign !== undefined) sign(archive, values.sign);
+  if (values.sign !== undefined) signArchive(archive, values.sign);
 });
 
 function archiveFile({ to, archive }, name) {
   if (archive !== undefined) return resolve(archive);
   return to === undefined ? join(root, 'release', `${name}-${platform}.tar.gz`) : undefined;
-}
-
-/** Before minutes are spent on a build. */
-function checkSigning(key, archive, commit) {
-  if (archive === undefined) throw new ScriptError('--sign signs an archive: add --archive FILE.');
-  if (!existsSync(key))
-    throw new ScriptError(`--sign: there is no key file ${key}. Create one with: ssh-keygen -t ed25519 -f ${key}`);
-  if (commit === null || commit.endsWith('-modified')) {
-    throw new ScriptError(
-      'A release is signed only if it is built from a commit: commit or remove your changes first.',
-    );
-  }
-}
-
-/** OpenSSH asks for the passphrase, an agent or a security key, as with any other use of the key. */
-function sign(archive, key) {
-  const args = ['-Y', 'sign', '-f', resolve(key), '-n', signature_namespace, archive];
-  const { error, status } = spawnSync('ssh-keygen', args, { stdio: ['inherit', 'ignore', 'inherit'] });
-  if (error || status !== 0) throw new ScriptError(`The archive could not be signed. ${error?.message ?? ''}`);
-  process.stdout.write(`${archive}.sig\n`);
 }
 
 /** Lets every user read the release: the checkout may be private (umask 077), and the service runs as another user. */

@@ -125,10 +125,23 @@ function withoutSecrets(env: Record<string, string | undefined>): Record<string,
 
 /** A key that the program wrote to its error output, as `sh -x` does, is masked: the one it printed, and what looks like one. */
 function errorOutput(text: string, printed: string): string {
-  const masked = (printed.length < 8 ? text : text.replaceAll(printed, '[masked]'))
+  let masked = text.replaceAll(/\u001b\[[\d;]*[A-Za-z]/g, '');
+  for (const form of formsOf(printed)) masked = masked.replaceAll(form, '[masked]');
+  masked = masked
     .replaceAll(/(?<![\w+/-])(?:[0-9a-f]{64}|[\w+/-]{43}=?)(?![\w+/=-])/gi, '[masked]')
     .replaceAll(/[^\P{C}\n]/gu, ' ')
     .trim()
     .slice(-shown_characters);
   return masked === '' ? ' It wrote nothing to its error output.' : ` Its error output:\n${masked}`;
+}
+
+/** Each line that was printed, and a key in all its notations. */
+function formsOf(printed: string): string[] {
+  const lines = printed.split(/\s+/).filter((line) => line.length >= 8);
+  return lines.flatMap((line) => {
+    const key = Buffer.from(line, /^[0-9a-f]+$/i.test(line) ? 'hex' : 'base64');
+    const base64 = key.toString('base64').replaceAll('=', '');
+    const hex = key.toString('hex');
+    return key.length === 32 ? [line, hex, hex.toUpperCase(), base64, key.toString('base64url')] : [line];
+  });
 }
