@@ -125,7 +125,7 @@ function withoutSecrets(env: Record<string, string | undefined>): Record<string,
 
 /** A key that the program wrote to its error output, as `sh -x` does, is masked: the one it printed, and what looks like one. */
 function errorOutput(text: string, printed: string): string {
-  let masked = text.replaceAll(/\u001b\[[\d;]*[A-Za-z]/g, '');
+  let masked = text.replaceAll(/\p{Cc}\[[\d;]*[A-Za-z]/gu, '');
   for (const form of formsOf(printed)) masked = masked.replaceAll(form, '[masked]');
   masked = masked
     .replaceAll(/(?<![\w+/-])(?:[0-9a-f]{64}|[\w+/-]{43}=?)(?![\w+/=-])/gi, '[masked]')
