@@ -3,7 +3,7 @@
  * and a Dockerfile linter. A program that is missing fails the check, or is skipped with --skip-missing.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root, runScript, ScriptError } from './install.mjs';
@@ -20,6 +20,10 @@ await runScript(async () => {
     check('promtool', ['check', 'rules', dashboardRules()]);
     check('systemd-analyze', ['verify', '--man=no', unitHere()]);
     // The exposure of the unit to attacks, from 0 to 100; a unit without hardening has 96.
+    check('systemd-analyze', ['security', '--offline=true', '--threshold=25', unitHere()]);
+    // The same with its drop-in, which systemd finds next to the unit.
+    addDropIn();
+    check('systemd-analyze', ['verify', '--man=no', unitHere()]);
     check('systemd-analyze', ['security', '--offline=true', '--threshold=25', unitHere()]);
     check(process.execPath, [linter, 'lint', join(deploy, 'Dockerfile')]);
   } finally {
@@ -49,6 +53,12 @@ function unitHere() {
   const unit = readFileSync(join(deploy, 'chartwire.service'), 'utf8');
   writeFileSync(file, unit.replaceAll('/opt/chartwire/chartwire', process.execPath));
   return file;
+}
+
+function addDropIn() {
+  const folder = join(scratch, 'chartwire.service.d');
+  mkdirSync(folder);
+  copyFileSync(join(deploy, 'chartwire-credentials.conf'), join(folder, 'credentials.conf'));
 }
 
 /** The queries of the dashboard as recording rules, because promtool checks the syntax of rules only. */

@@ -1,7 +1,10 @@
 /**
- * `npm run release [-- --to FOLDER]`: builds release/chartwire-<version>/, which runs with Node alone on machines of the
- * same platform as this one: the bundled program and pages, the packages with native code, the files of deploy/, a bill
- * of materials, the licenses of all packages, and checksums.
+ * `npm run release [-- --to FOLDER] [--archive FILE] [--sign KEY]`: builds release/chartwire-<version>/, which runs with
+ * Node alone on machines of the same platform as this one: the bundled program and pages, the packages with native code,
+ * the files of deploy/, a bill of materials, the licenses of all packages, and checksums. Without --to, packs it as
+ * release/chartwire-<version>-<platform>.tar.gz too. --sign signs the archive with a key of OpenSSH.
+ *
+ * The same commit gives the same bytes with the same version of Node, wherever it is built: `npm run check:reproducible`.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,6 +12,7 @@ import {
   chmodSync,
   cpSync,
   existsSync,
+  lutimesSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -18,15 +22,25 @@ import {
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { listPaths, packFolder } from './archive.mjs';
 import { build, program_folder, unbundled } from './build.mjs';
 import { listReleasedFiles } from './connectorPackage.mjs';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
+import { checkSigning, signArchive } from './releaseSignature.mjs';
+import { readCommit, readModifiedTime } from './sourceState.mjs';
 
 const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const platform = `${process.platform}-${process.arch}`;
 
 await runScript(async () => {
-  const { values } = parseArgs({ options: { to: { type: 'string' } } });
-  const folder = values.to === undefined ? join(root, `release/chartwire-${own.version}`) : resolve(values.to);
+  const { values } = parseArgs({
+    options: { to: { type: 'string' }, archive: { type: 'string' }, sign: { type: 'string' } },
+  });
+  const name = `chartwire-${own.version}`;
+  const folder = values.to === undefined ? join(root, 'release', name) : resolve(values.to);
+  const archive = archiveFile(values, name);
+  const commit = readCommit();
+  if (values.sign !== undefined) checkSigning(values.sign, archive, commit);
   ensureInstalled();
   await build();
   prepare(folder);
@@ -39,14 +53,30 @@ await runScript(async () => {
   cpSync(join(root, 'deploy/release/README.md'), join(folder, 'README.md'));
   cpSync(join(root, 'chartwire'), join(folder, 'chartwire'));
   chmodSync(join(folder, 'chartwire'), 0o755);
-  const { name, version, license, type, engines, bin } = own;
-  writeJson(join(folder, 'package.json'), { name, version, license, private: true, type, engines, bin });
+  const { version, license, type, engines, bin } = own;
+  writeJson(join(folder, 'package.json'), { name: own.name, version, license, private: true, type, engines, bin });
+  writeJson(join(folder, 'BUILD.json'), { version, commit, node: process.versions.node, platform });
   const bill = writeBill(join(folder, 'sbom.cdx.json'));
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES'), licenses(bill));
   writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder));
   makeReadable(folder);
+  const modified_s = readModifiedTime();
+  for (const path of [...listPaths(folder).reverse(), '']) lutimesSync(join(folder, path), modified_s, modified_s);
   process.stdout.write(`${folder}\n`);
+  if (archive === undefined) return;
+  mkdirSync(dirname(archive), { recursive: true });
+  // That of an earlier archive.
+  rmSync(`${archive}.sig`, { force: true });
+  await packFolder(folder, archive, { name, modified_s });
+  const sha256 = createHash('sha256').update(readFileSync(archive)).digest('hex');
+  process.stdout.write(`${archive}\nSHA-256 ${sha256}\n`);
+  if (values.sign !== undefined) signArchive(archive, values.sign);
 });
+
+function archiveFile({ to, archive }, name) {
+  if (archive !== undefined) return resolve(archive);
+  return to === undefined ? join(root, 'release', `${name}-${platform}.tar.gz`) : undefined;
+}
 
 /** Lets every user read the release: the checkout may be private (umask 077), and the service runs as another user. */
 function makeReadable(folder) {
@@ -108,6 +138,7 @@ function licenses({ components }) {
       if (!existsSync(folder)) return '';
       const ids = declared.map(({ license, expression }) => license?.id ?? license?.name ?? expression).join(', ');
       const texts = readdirSync(folder)
+        .sort()
         .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
         .map((file) => readFileSync(join(folder, file), 'utf8').trim());
       return [`${'='.repeat(80)}\n${name} ${version} (${ids})`, ...texts].join('\n\n');

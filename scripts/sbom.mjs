@@ -1,14 +1,17 @@
 /**
  * `npm run sbom [file]`: writes a software bill of materials (CycloneDX, JSON) of everything that runs in production, for
- * all platforms: the production packages, the development packages that the build puts into the pages, the libraries in
- * the embedded database of this platform, and Node.
- * Default: dist/sbom.cdx.json.
+ * all platforms: the production packages, the development packages that the build puts into the pages, the programs and
+ * libraries in the embedded database of this platform, and the Node that runs this script with the libraries in it.
+ * Default: dist/sbom.cdx.json. The same sources give the same bytes.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { bundledDatabase } from './bundledDatabase.mjs';
 import { root, runScript, ScriptError } from './install.mjs';
+import { nodeRuntime } from './nodeRuntime.mjs';
+import { readModifiedTime } from './sourceState.mjs';
 
 await runScript(async () => {
   const file = resolve(root, process.argv[2] ?? 'dist/sbom.cdx.json');
@@ -20,17 +23,41 @@ await runScript(async () => {
   bill.dependencies = bill.dependencies
     .filter(({ ref }) => shipped.has(ref))
     .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => shipped.has(each)) }));
-  bill.components.push(...bundledDatabase(), node());
+  bill.components.push(...bundledDatabase(), nodeRuntime());
+  addLicenseNames(bill.components);
+  makeReproducible(bill);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify(bill, null, 2)}\n`);
   process.stdout.write(`${file}: ${bill.components.length} components\n`);
 });
 
-/** Not part of the release folder, but of the image. */
-function node() {
-  const [, version] = /^ARG NODE_VERSION=(\S+)$/m.exec(readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')) ?? [];
-  const purl = `pkg:generic/node@${version}`;
-  return { type: 'platform', name: 'node', version, purl, 'bom-ref': purl };
+/** npm leaves out what a package says only in its own package.json, or in no form that it knows. */
+function addLicenseNames(components) {
+  for (const component of components.filter(({ licenses = [] }) => licenses.length === 0)) {
+    const path = component.properties?.find(({ name }) => name === 'cdx:npm:package:path')?.value;
+    const file = join(root, path ?? `node_modules/${component.name}`, 'package.json');
+    if (!existsSync(file)) continue;
+    const { license } = JSON.parse(readFileSync(file, 'utf8'));
+    if (typeof license === 'string') component.licenses = [{ license: { name: license } }];
+  }
+}
+
+/** npm adds the time and a random number; both follow from the sources here. */
+function makeReproducible(bill) {
+  bill.components.sort((one, other) => (one['bom-ref'] < other['bom-ref'] ? -1 : 1));
+  bill.dependencies.sort((one, other) => (one.ref < other.ref ? -1 : 1));
+  bill.metadata.timestamp = new Date(readModifiedTime() * 1_000).toISOString();
+  delete bill.serialNumber;
+  const hash = createHash('sha256').update(JSON.stringify(bill)).digest('hex');
+  // A UUID of version 8: made from other data.
+  const groups = [
+    hash.slice(0, 8),
+    hash.slice(8, 12),
+    `8${hash.slice(13, 16)}`,
+    `8${hash.slice(17, 20)}`,
+    hash.slice(20, 32),
+  ];
+  bill.serialNumber = `urn:uuid:${groups.join('-')}`;
 }
 
 function everything() {

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { StartFailure } from './catalog/errors.ts';
+import type { KeyPurpose } from './catalog/keyPurposes.ts';
 import type { Config, ProcessRole } from './catalog/settings/config.ts';
 import { version } from './catalog/version.ts';
 import { type LoadedConnectors, loadConnectors } from './emr/outside/outsideConnectors.ts';
@@ -21,6 +22,7 @@ import { type DatabaseServer, openServer, parseDatabaseUrl } from './platform/db
 import { emrRules, webhookRules } from './platform/security/addresses.ts';
 import { openIdentityProvider } from './platform/security/identityProvider.ts';
 import { loadKeys } from './platform/security/keys.ts';
+import { openKeyUnwraps } from './platform/security/keyUnwraps.ts';
 import { createOutbound } from './platform/security/outbound.ts';
 import { createLog } from './platform/telemetry/log.ts';
 import { createMetrics } from './platform/telemetry/metrics.ts';
@@ -93,7 +95,7 @@ async function start(
   const loaded = await loadConnectors(config);
   const server = await openServer(config, (line) => print(`${line}\n`));
   closers.push(server.release);
-  const ctx = await openContext({ config, loaded, print }, server, closers);
+  const ctx = await openContext({ config, role, loaded, print }, server, closers);
   await checkLinkedConnectors(ctx);
 
   let started = false;
@@ -162,7 +164,17 @@ async function logDestination({ log_format }: Config): Promise<{ write(line: str
 }
 
 async function openContext(
-  { config, loaded, print }: { config: Config; loaded: LoadedConnectors; print: (text: string) => void },
+  {
+    config,
+    role,
+    loaded,
+    print,
+  }: {
+    config: Config;
+    role: ProcessRole;
+    loaded: LoadedConnectors;
+    print: (text: string) => void;
+  },
   server: DatabaseServer,
   closers: Closers,
 ): Promise<Context> {
@@ -177,7 +189,14 @@ async function openContext(
   closers.push(db.close);
   await db.checkRoles();
   await checkGeneration(db.system);
-  const keys = await loadKeys(config, db.system, { print, record: recordRotation });
+  const metrics = createMetrics();
+  const unwraps = openKeyUnwraps(db.system, role, (error) => log.warn({ err: error }, 'unwrapped keys not counted'));
+  closers.push(unwraps.close);
+  const onUnwrap = (purpose: KeyPurpose) => {
+    metrics.key_unwraps.inc({ purpose });
+    unwraps.count(purpose);
+  };
+  const keys = await loadKeys(config, db.system, { print, record: recordRotation, onUnwrap });
   const emr_outbound = traceCalls(createOutbound(emrRules(config)), telemetry);
   const webhook_outbound = createOutbound(webhookRules(config));
   closers.push(emr_outbound.close, webhook_outbound.close);
@@ -194,7 +213,6 @@ async function openContext(
     if (payload !== 'keys' && payload !== undefined) return;
     keys.key_ring.reload().catch((error) => log.error({ err: error }, 'key file not read'));
   });
-  const metrics = createMetrics();
   telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics }));
   closers.push(telemetry.close);
   const audit = await openAudit(db, keys.system_keys);

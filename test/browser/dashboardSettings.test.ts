@@ -78,6 +78,11 @@ describe('settings page', () => {
     await page.getByRole('button', { name: 'Rotate', exact: true }).click();
     await page.getByText('data keys re-encrypted').waitFor();
     await page.getByRole('button', { name: 'Done' }).click();
+    await fixture.product
+      .owner`INSERT INTO key_unwraps VALUES ((now() AT TIME ZONE 'UTC')::date, 'web-1', 'worker', 'access_token', 12345)`;
+    const counts = page.getByRole('table', { name: 'Unwrapped keys' });
+    await counts.getByRole('row', { name: 'Access tokens Worker, web-1 12,345 12,345' }).waitFor();
+    await expectAccessible(page);
     await page.getByRole('tab', { name: 'Retention' }).click();
     await page.getByRole('cell', { name: 'Audit log' }).waitFor();
     await expectAccessible(page);

@@ -340,6 +340,38 @@ test('checks the installation, and says what to do about a problem', async () =>
   expect(down.stdout).toMatch(/PROBLEM +database +DATABASE_URL cannot be used: no server is listening/);
 });
 
+test('says which secrets are in files, and which file every user can read', async () => {
+  const [private_file, public_file] = [join(folder, 'url'), join(folder, 'token')];
+  await writeFile(private_file, fixture.env.DATABASE_URL ?? '', { mode: 0o600 });
+  await writeFile(public_file, 'a long random text', { mode: 0o644 });
+  const env = { ...fixture.env, DATABASE_URL: '', DATABASE_URL_FILE: private_file, METRICS_TOKEN_FILE: public_file };
+  const { code, stdout } = await runHere(['doctor'], env);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^ok +secrets +not in the environment: DATABASE_URL \(DATABASE_URL_FILE\), METRICS_TOKEN \(/m);
+  expect(stdout).toMatch(
+    new RegExp(`^warning +secrets +every user .* can read ${public_file}\n +→ Run: chmod o-r`, 'm'),
+  );
+  expect(stdout).toMatch(/^ok +database /m);
+  expect(stdout).not.toContain('a long random text');
+});
+
+test('runs MASTER_KEY_COMMAND, and commands that need the key fail with its error output', async () => {
+  const file = await readFile(join(fixture.env.DATA_DIR ?? '', 'master.key'), 'utf8');
+  const { PATH = '' } = process.env;
+  const good = await runHere(['doctor'], { ...fixture.env, PATH, MASTER_KEY_COMMAND: `echo ${file.trim()}` });
+  expect(good.stdout).toMatch(/^warning +master key +from MASTER_KEY_COMMAND; .* has another key/m);
+  const failing = { ...fixture.env, PATH, MASTER_KEY_COMMAND: "sh -c 'echo card not present >&2; exit 3'" };
+  const shown = await runHere(['doctor'], failing);
+  expect(shown.code).toBe(1);
+  expect(shown.stdout).toMatch(/^PROBLEM +master key +MASTER_KEY_COMMAND failed: sh ended with exit code 3\./m);
+  expect(shown.stdout).toMatch(/card not present\n +→ Run the program as the user of the service\./);
+  const verify = await runHere(['audit', 'verify'], failing);
+  expect(verify).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^MASTER_KEY_COMMAND failed: .*\ncard not present\n$/),
+  });
+});
+
 test('checks the identity provider', async () => {
   const provider = await startProvider();
   await provider.allowRedirect(fixture.sandbox.base_url);

@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadConfig } from '../../src/catalog/settings/config.ts';
+import { startService } from '../../src/main.ts';
 import { openSecretUses } from '../../src/product/clients/secrets.ts';
 import { apiAs } from '../api/support.ts';
 import { newOperator, signIn, signInOperator, type TestOperator } from '../harness/operator.ts';
@@ -167,6 +170,21 @@ describe('encryption', () => {
     await fixture.api.sync();
     const created = await owner.post('clients/{client}/keys');
     expect(created.status).toBe(200);
+  });
+
+  test('unwrapped keys are listed by purpose and process, also those of a process that has stopped', async () => {
+    await fixture.owner`INSERT INTO key_unwraps SELECT (now() AT TIME ZONE 'UTC')::date - days, 'web-1', 'worker', purpose, n
+      FROM (VALUES (0, 'access_token', 3), (9, 'access_token', 2), (9, 'of_a_later_version', 1)) AS t (days, purpose, n)`;
+    const stopped = await startService(loadConfig({ ...fixture.env, PORT: '0' }), { role: 'api', print: () => {} });
+    const { values } = await stopped.ctx.metrics.key_unwraps.get();
+    expect(values).toContainEqual({ labels: { purpose: 'start' }, value: 1 });
+    await stopped.close();
+    const { unwraps } = (await owner.get('encryption')).body.encryption;
+    const worker = { host: 'web-1', role: 'worker' };
+    expect(unwraps).toContainEqual({ ...worker, purpose: 'Access tokens', today: 3, last_30_days: 5 });
+    expect(unwraps).toContainEqual({ ...worker, purpose: 'of_a_later_version', today: 0, last_30_days: 1 });
+    const start = { host: hostname(), role: 'api', purpose: 'Start of a process or a command' };
+    expect(unwraps).toContainEqual({ ...start, today: 1, last_30_days: 1 });
   });
 });
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { secret_names } from '../../src/catalog/settings/config.ts';
 import { createMetrics } from '../../src/platform/telemetry/metrics.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -68,6 +69,14 @@ test('every alert has a test and a section in the guide', () => {
   const sections = [...read('docs/guides/what-to-watch.md').matchAll(/^### (\w+)$/gm)].map(([, name = '']) => name);
   expect(names.filter((name) => !tests.includes(`alertname: ${name}`))).toStrictEqual([]);
   expect(sections).toStrictEqual(names);
+});
+
+test('the drop-in for systemd loads secrets of the settings, under their names', () => {
+  const lines = read('deploy/chartwire-credentials.conf').split('\n');
+  const loaded = lines.flatMap((line) => /^#?LoadCredential(?:Encrypted)?=(\w+):\S+$/.exec(line)?.[1] ?? []);
+  expect(loaded).toHaveLength(lines.filter((line) => /^#?LoadCredential/.test(line)).length);
+  expect(loaded).toContain('MASTER_KEY');
+  expect(loaded.filter((name) => !secret_names.includes(name))).toStrictEqual([]);
 });
 
 test('the programs that read the files in deploy/ accept them, where they are installed', () => {

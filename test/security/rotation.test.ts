@@ -130,6 +130,31 @@ test('a rotation by restart with MASTER_KEY_PREVIOUS is recorded in the audit lo
   ]);
 });
 
+test('a key that programs print is rotated like one in the settings, also from a key in the settings', async () => {
+  const { tenant, open, owner, data_dir } = await install();
+  const [first, second, third] = Array.from({ length: 3 }, () => randomBytes(32).toString('hex'));
+  const { PATH = '' } = process.env;
+  const sealed = await seal(await open({ MASTER_KEY: `${first}` }), tenant, newOwnerId(), 'kept');
+  const current = (key: string | undefined) => ({ PATH, MASTER_KEY_COMMAND: `echo ${key}` });
+  const previous = (key: string | undefined) => ({ MASTER_KEY_PREVIOUS_COMMAND: `echo ${key}` });
+  for (const env of [
+    { ...current(second), MASTER_KEY_PREVIOUS: `${first}` },
+    current(second),
+    // Several processes: first all of them know the new key, then the two are swapped.
+    { ...current(second), ...previous(third) },
+    { ...current(third), ...previous(second) },
+    current(third),
+  ]) {
+    const opened = await open(env);
+    expect(await unseal(opened, tenant, sealed)).toBe('kept');
+    expect(opened.keys.key_ring.source).toBe('settings');
+    expect(await opened.keys.key_ring.rotate()).toBeUndefined();
+  }
+  await expect(open(current(first))).rejects.toThrow(/^Some secrets are still under the master key mk_/);
+  expect(await owner`SELECT DISTINCT master_key_id FROM data_keys`).toHaveLength(1);
+  expect(await readdir(data_dir)).toStrictEqual([]);
+});
+
 /** Faster than the service, which also creates an RSA key. */
 async function addSigningKey({ db, keys }: { db: Database; keys: Keys }, { client_id }: Tenant): Promise<string> {
   const { privateKey } = await generateKeyPair('ES384', { extractable: true });

@@ -26,6 +26,7 @@ export const alert_settings = {
       'Mail server for alerts: smtps://user:password@host (port 465), or smtp://user:password@host (port 587) with STARTTLS, which is required unless the server is on this machine. The certificate must be valid. Percent-encode special characters in the password.',
     example: 'smtps://alerts%40example.org:secret@mail.example.org',
     default: 'none: no email',
+    secret: true,
     parse: (value, env, name) => {
       if (!value) return undefined;
       requireTogether(env, name, ['ALERT_EMAIL_FROM', 'ALERT_EMAIL_TO']);
@@ -54,6 +55,7 @@ export const alert_settings = {
       'URL that receives alerts as signed webhooks. The rules for webhook endpoints apply: https, and a public address unless OUTBOUND_ALLOW_WEBHOOKS lists the host.',
     example: 'https://oncall.example.org/chartwire',
     default: 'none: no webhook',
+    secret: true,
     parse: (value, env, name) => {
       if (!value) return undefined;
       requireTogether(env, name, ['ALERT_WEBHOOK_SECRET']);
@@ -65,6 +67,7 @@ export const alert_settings = {
       'Secret that signs alert webhooks (Standard Webhooks): whsec_ and 24 to 64 random bytes as base64. Generate one with: echo "whsec_$(openssl rand -base64 32)"',
     example: 'whsec_<base64>',
     default: 'none; required with ALERT_WEBHOOK_URL',
+    secret: true,
     parse: (value, _env, name) => (value ? webhookSecret(name, value) : undefined),
   } satisfies Setting<string | undefined>,
   ALERT_QUIET_HOURS: {

@@ -1,14 +1,15 @@
 import { resolve } from 'node:path';
 import { StartFailure } from '../errors.ts';
 import { alert_settings } from './alertSettings.ts';
+import { key_settings } from './keySettings.ts';
 import { operator_settings } from './operatorSettings.ts';
+import { type ResolvedSecrets, resolveSecrets } from './secretSources.ts';
 import {
   address,
   choice,
   type Environment,
   isLoopback,
   list,
-  masterKey,
   networks,
   number,
   offOrOn,
@@ -69,6 +70,7 @@ export const settings = {
       'Connection URL of a PostgreSQL server, version 15 or newer. If unset, an embedded PostgreSQL in DATA_DIR is used. If the server is on another machine, TLS with a valid certificate is required: ?sslrootcert=/path names the CA file of a private authority, ?sslmode=disable turns TLS off.',
     example: 'postgres://chartwire:secret@db.example.org:5432/chartwire',
     default: 'embedded',
+    secret: true,
     parse: (value) => (value ? postgresAddress('DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   DATABASE_LISTEN_URL: {
@@ -76,6 +78,7 @@ export const settings = {
       'Direct connection URL of the same database if DATABASE_URL is a connection pooler in transaction mode, such as PgBouncer. Used for notifications between processes and for migrations, which need a session of their own. The service then sends no startup options; migrations set the timeouts of its roles.',
     example: 'postgres://chartwire:secret@db.example.org:5432/chartwire',
     default: 'DATABASE_URL',
+    secret: true,
     parse: (value, env, name) => {
       if (!value) return undefined;
       if (env.DATABASE_URL?.trim()) return postgresAddress(name, value);
@@ -104,23 +107,7 @@ export const settings = {
       value ? oneOf('ALLOW_NOBODY', value, ['on', 'off']) === 'on' : sandbox(env.SANDBOX?.trim(), env),
   } satisfies Setting<boolean>,
   DATABASE_POOL: number('Database connections per process, shared by requests and jobs.', 10, 2, 200),
-  MASTER_KEY: {
-    description:
-      'Key that encrypts all other keys: 32 bytes, as 64 hexadecimal digits or base64. Generate one with: openssl rand -hex 32. Back it up, but not together with the database.',
-    example: '<64 hexadecimal digits>',
-    default: 'required when SANDBOX is off; otherwise generated into DATA_DIR/master.key',
-    parse: (value, env) => {
-      if (value) return masterKey('MASTER_KEY', value);
-      if (sandbox(env.SANDBOX?.trim(), env)) return undefined;
-      throw new StartFailure('MASTER_KEY must be set when the sandbox is off. Generate one with: openssl rand -hex 32');
-    },
-  } satisfies Setting<Buffer | undefined>,
-  MASTER_KEY_PREVIOUS: {
-    description: 'A second master key that is accepted during a rotation. SECURITY.md describes the steps.',
-    example: '',
-    default: 'none',
-    parse: (value) => (value ? masterKey('MASTER_KEY_PREVIOUS', value) : undefined),
-  } satisfies Setting<Buffer | undefined>,
+  ...key_settings,
   SANDBOX: {
     description:
       'on: starts the Larkspur EMR, seeds a client with a linked account, enables the /sandbox endpoints and allows http to this machine. Never use it with real patients.',
@@ -133,6 +120,7 @@ export const settings = {
     description: 'Database for Larkspur (sandbox only).',
     example: 'postgres://larkspur:secret@db.example.org:5432/larkspur',
     default: 'a second database on the same server, with the suffix _larkspur',
+    secret: true,
     parse: (value) => (value ? postgresAddress('LARKSPUR_DATABASE_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   ...operator_settings,
@@ -175,6 +163,7 @@ export const settings = {
       'URL that you control, to which the end of the audit log is sent once a minute (POST, JSON). Store the lines: chartwire audit verify --anchor-file reads them.',
     example: 'https://log.example.org/chartwire',
     default: 'none',
+    secret: true,
     parse: (value) => (value ? privateAddress('AUDIT_ANCHOR_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   AUDIT_VERIFY_HOURS: number('Hours between verifications of the whole audit log.', 24, 1, 8_760),
@@ -204,6 +193,7 @@ export const settings = {
     description: 'Headers for the collector: comma-separated name=value pairs, with percent-encoded values.',
     example: 'api-key=secret',
     default: 'none',
+    secret: true,
     parse: (value, _env, name) => pairs(name, value),
   } satisfies Setting<Record<string, string>>,
   OTEL_SERVICE_NAME: text('Name of the service in traces and exported metrics.', 'chartwire'),
@@ -251,6 +241,7 @@ export const settings = {
     description: 'If set, GET /metrics requires this bearer token (Prometheus: authorization.credentials).',
     example: '<a long random text>',
     default: 'none',
+    secret: true,
     parse: (value, _env, name) => {
       if (!value) return undefined;
       if (value.length >= 16) return value;
@@ -327,11 +318,25 @@ type Values = { [K in Name as Lowercase<K & string>]: ReturnType<(typeof setting
 /** The parsed settings of one process. */
 export type Config = Readonly<Values>;
 
-/** Parses every setting. The first invalid one throws a StartFailure that says what to write instead. */
-export function loadConfig(env: Environment): Config {
+/** The settings that are secrets. Each can also come from a file or a systemd credential. */
+export const secret_names: readonly string[] = Object.entries(settings)
+  .filter(([, setting]) => (setting as Setting<unknown>).secret === true)
+  .map(([name]) => name);
+
+/** The secrets of an environment with their values, and where each one is set. */
+export function readSecrets(env: Environment): ResolvedSecrets {
+  return resolveSecrets(env, { secrets: secret_names, settings: Object.keys(settings) });
+}
+
+/**
+ * Parses every setting. The first invalid one throws a StartFailure that says what to write instead. `overrides` replace
+ * what the environment says, wherever it says it: also secrets that are in files.
+ */
+export function loadConfig(env: Environment, overrides: Environment = {}): Config {
+  const resolved = { ...env, ...readSecrets(env).values, ...overrides };
   const entries = Object.entries(settings).map(([name, setting]) => [
     name.toLowerCase(),
-    (setting as Setting<unknown>).parse(env[name]?.trim(), env, name),
+    (setting as Setting<unknown>).parse(resolved[name]?.trim(), resolved, name),
   ]);
   // The keys and types match the table; TypeScript loses them in fromEntries.
   return Object.freeze(Object.fromEntries(entries)) as Config;

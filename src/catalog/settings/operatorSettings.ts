@@ -30,7 +30,10 @@ export const operator_settings = {
     },
   } satisfies Setting<string | undefined>,
   OIDC_CLIENT_ID: forIssuer('Client ID that the provider issued for this service.', 'chartwire'),
-  OIDC_CLIENT_SECRET: forIssuer('Client secret that the provider issued for this service.', '<secret>'),
+  OIDC_CLIENT_SECRET: {
+    ...forIssuer('Client secret that the provider issued for this service.', '<secret>'),
+    secret: true,
+  },
   OIDC_ROLE_CLAIM: text(
     'Claim in the ID token or user info that lists an operator’s groups or roles. Use dots for nested objects, such as realm_access.roles.',
     'roles',

@@ -8,6 +8,8 @@ export type Setting<T> = {
   example: string;
   /** The default, as text for the reference page. */
   default: string;
+  /** Gives access to something. The value can also come from a file or a systemd credential; see secretSources.ts. */
+  secret?: true;
   parse: (value: string | undefined, env: Environment, name: string) => T;
 };
 export type Environment = Record<string, string | undefined>;
@@ -133,12 +135,4 @@ export function isLoopback(host: string): boolean {
 /** The value is not repeated in the error: it contains a password. */
 export function postgresAddress(name: string, value: string): string {
   return address(name, value, ['postgres:', 'postgresql:']);
-}
-
-export function masterKey(name: string, value: string): Buffer {
-  const key = /^[0-9a-f]{64}$/i.test(value) ? Buffer.from(value, 'hex') : Buffer.from(value, 'base64');
-  if (key.length === 32) return key;
-  throw new StartFailure(
-    `${name} must be 32 bytes, written as 64 hexadecimal digits or as base64. Generate one with: openssl rand -hex 32`,
-  );
 }

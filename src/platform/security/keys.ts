@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
+import type { KeyPurpose } from '../../catalog/keyPurposes.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Sql, Tx } from '../db/database.ts';
+import { readProvidedKeys } from './keyCommand.ts';
 import {
   isForeignKeyViolation,
   type KeySource,
@@ -43,6 +45,8 @@ type Options = {
   print: (text: string) => void;
   /** Writes an audit record of a rotation, also of one that a restart with MASTER_KEY_PREVIOUS causes. */
   record: (system: Sql, keys: SystemKeys, entry: RotationEntry) => Promise<void>;
+  /** Called for each key that is unwrapped with a master key. */
+  onUnwrap?: (purpose: KeyPurpose) => void;
 };
 
 export type Keys = { vault: Vault; system_keys: SystemKeys; key_ring: KeyRing };
@@ -51,12 +55,15 @@ export type Keys = { vault: Vault; system_keys: SystemKeys; key_ring: KeyRing };
  * Loads the master key, checks it against the database, and unwraps the keys under it. What is still under the previous
  * master key is re-wrapped. Prints a notice if the key was generated.
  */
-export async function loadKeys(config: Config, system: Sql, { print, record }: Options): Promise<Keys> {
-  const { data_dir, master_key, master_key_previous } = config;
-  const load = () => loadMasterKeys({ data_dir, master_key, master_key_previous });
+export async function loadKeys(config: Config, system: Sql, { print, record, onUnwrap }: Options): Promise<Keys> {
+  const { data_dir } = config;
+  // Before the lock, for which other starts may be waiting: a program may take long.
+  const provided = await readProvidedKeys(config);
+  const load = () => loadMasterKeys(provided);
   const exclusively = rotationLock(system);
   // With the key in the settings and no rotation in progress, there is nothing to wait for.
-  const atStart: typeof exclusively = master_key && !master_key_previous ? (work) => work() : exclusively;
+  const at_rest = provided.master_key && !provided.master_key_previous;
+  const atStart: typeof exclusively = at_rest ? (work) => work() : exclusively;
   return atStart(async () => {
     // Read while no rotation is in progress: the file and the database agree.
     const { generated, source, ...master } = await load();
@@ -68,10 +75,10 @@ export async function loadKeys(config: Config, system: Sql, { print, record }: O
       if (source === 'file') Object.assign(master, pickKeys(await load()));
     };
     await checkMasterKey(system, master);
-    const vault = createVault(master, { reload });
-    const system_keys = await loadSystemKeys(system, master);
+    const vault = createVault(master, { reload, ...(onUnwrap && { onUnwrap }) });
+    const system_keys = await loadSystemKeys(system, master, onUnwrap);
     const rewrap = (onStep: (step: RotationStep) => void = () => {}) =>
-      rewrapAll({ system, master, vault, onStep, record: (entry) => record(system, system_keys, entry) });
+      rewrapAll({ system, master, vault, onStep, onUnwrap, record: (entry) => record(system, system_keys, entry) });
     if (master.previous) {
       await rewrap();
       if (source === 'file') await forgetPrevious(data_dir, system, master);
@@ -140,17 +147,18 @@ type Rewrap = Pick<Keys, 'vault'> & {
   system: Sql;
   master: MasterKeys;
   onStep: (step: RotationStep) => void;
+  onUnwrap: Options['onUnwrap'] | undefined;
   record: (entry: RotationEntry) => Promise<void>;
 };
 
 /** Re-wraps everything that is under the previous master key, in batches; a start after a crash continues here. */
-async function rewrapAll({ system, master, vault, onStep, record }: Rewrap): Promise<number> {
+async function rewrapAll({ system, master, vault, onStep, onUnwrap, record }: Rewrap): Promise<number> {
   const { current, previous } = master;
   if (!previous) return 0;
   const waiting = (await countWrapped(system)).find(({ id }) => id === previous.id)?.keys ?? 0;
   const ids = { from: previous.id, to: current.id };
   if (waiting > 0) await record({ outcome: 'started', ...ids });
-  const of_installation = await rewrapSystemKeys(system, master);
+  const of_installation = await rewrapSystemKeys(system, master, onUnwrap);
   onStep('half_done');
   const rewrapped = of_installation + (await vault.rewrap(system));
   onStep('rewrapped');

@@ -2,6 +2,7 @@ import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
+import type { KeyPurpose } from '../../catalog/keyPurposes.ts';
 import type { Sql } from '../db/database.ts';
 import { SealFailure, sealWith, unsealWith } from './seal.ts';
 
@@ -214,8 +215,13 @@ export type SystemKeys = {
 };
 
 /** Unwraps the installation's random root key, created at the first start. Owns the table `system_keys`. */
-export async function loadSystemKeys(system: Sql, master: MasterKeys): Promise<SystemKeys> {
+export async function loadSystemKeys(
+  system: Sql,
+  master: MasterKeys,
+  onUnwrap: (purpose: KeyPurpose) => void = () => {},
+): Promise<SystemKeys> {
   const root = unwrapKey(master, await ensureRow(system, master), binding);
+  onUnwrap('start');
   const derived = new Map<SystemPurpose, Buffer>();
   const key = (purpose: SystemPurpose): Buffer => {
     const cached = derived.get(purpose);
@@ -232,7 +238,11 @@ export async function loadSystemKeys(system: Sql, master: MasterKeys): Promise<S
 }
 
 /** Re-wraps the root key if it is still under the previous master key; returns how many keys changed. */
-export async function rewrapSystemKeys(system: Sql, master: MasterKeys): Promise<number> {
+export async function rewrapSystemKeys(
+  system: Sql,
+  master: MasterKeys,
+  onUnwrap: (purpose: KeyPurpose) => void = () => {},
+): Promise<number> {
   const { previous } = master;
   if (!previous) return 0;
   return system.begin(async (tx) => {
@@ -240,6 +250,7 @@ export async function rewrapSystemKeys(system: Sql, master: MasterKeys): Promise
       WHERE name = ${name} AND master_key_id = ${previous.id} FOR NO KEY UPDATE SKIP LOCKED`;
     if (!row) return 0;
     const { master_key_id, wrapped } = wrapKey(master, unwrapKey(master, row, binding), binding);
+    onUnwrap('rotation');
     await tx`UPDATE system_keys SET master_key_id = ${master_key_id}, wrapped = ${wrapped} WHERE name = ${name}`;
     return 1;
   });

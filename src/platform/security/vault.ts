@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { newId } from '../../catalog/ids.ts';
+import { type KeyPurpose, readPurpose } from '../../catalog/keyPurposes.ts';
 import type { Sql, Tx } from '../db/database.ts';
 import {
   isForeignKeyViolation,
@@ -36,18 +37,21 @@ type VaultOptions = {
   cached_keys_max?: number;
   /** Reads the master keys again: called when a key is wrapped by one that is not known here. */
   reload?: () => Promise<void>;
+  /** Called for each key that is unwrapped with a master key, not for those that are in memory. */
+  onUnwrap?: (purpose: KeyPurpose) => void;
 };
 
 /** Owns the table `data_keys`. A sealed value consists of a format byte, the id of its data key (16 bytes) and the output of `sealWith`. */
 export function createVault(master: MasterKeys, options: VaultOptions = {}): Vault {
-  const { cached_keys_max = 10_000, reload = async () => {} } = options;
+  const { cached_keys_max = 10_000, reload = async () => {}, onUnwrap = () => {} } = options;
   const cache = keyCache(cached_keys_max);
 
-  async function unwrap(row: DataKey): Promise<Buffer> {
+  async function unwrap(row: DataKey, binding: string): Promise<Buffer> {
     const cached = cache.get(row.id);
     if (cached) return cached;
     if (row.master_key_id !== master.current.id && row.master_key_id !== master.previous?.id) await reload();
     const key = unwrapKey(master, row, toBinding(row));
+    onUnwrap(readPurpose(binding));
     cache.set(row.id, key);
     return key;
   }
@@ -67,13 +71,13 @@ export function createVault(master: MasterKeys, options: VaultOptions = {}): Vau
     // has no row, and values sealed with it would be lost when this process ends.
     seal: async (tx, owner, binding, text) => {
       const row = (await findKey(tx, owner)) ?? (await newKey(tx, owner));
-      const sealed = sealWith(await unwrap(row), Buffer.from(text, 'utf8'), binding);
+      const sealed = sealWith(await unwrap(row, binding), Buffer.from(text, 'utf8'), binding);
       return Buffer.concat([Buffer.of(format), Buffer.from(row.id, 'hex'), sealed]);
     },
     // A cached key bypasses the tenant policy on data_keys, but not the one on the row with the sealed value.
     unseal: async (tx, sealed, binding) => {
       const id = readKeyId(sealed);
-      const key = cache.get(id) ?? (await unwrap(await readKey(tx, id)));
+      const key = cache.get(id) ?? (await unwrap(await readKey(tx, id), binding));
       return unsealWith(key, sealed.subarray(header_bytes), binding).toString('utf8');
     },
     unsealInMemory: (sealed, binding) => {
@@ -84,8 +88,8 @@ export function createVault(master: MasterKeys, options: VaultOptions = {}): Vau
       await tx`DELETE FROM data_keys WHERE owner_id = ${owner.owner_id} AND client_id = ${owner.client_id}`;
     },
     rewrap: async (system, batch = 200) => {
-      let total = await rewrapSystemKeys(system, master);
-      for (let done = 1; done > 0; total += done) done = await rewrapBatch(system, master, batch);
+      let total = await rewrapSystemKeys(system, master, onUnwrap);
+      for (let done = 1; done > 0; total += done) done = await rewrapBatch(system, master, batch, onUnwrap);
       const foreign = await findForeignMasterKey(system, master);
       if (foreign !== undefined) throw new MasterKeyMissing(foreign);
       return total;
@@ -146,7 +150,12 @@ async function readKey(tx: Tx, id: string): Promise<DataKey> {
  * UPDATE it does not block inserts that reference the data key. Readers never wait: they see the old or the new wrapping,
  * and both can be unwrapped.
  */
-async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Promise<number> {
+async function rewrapBatch(
+  system: Sql,
+  master: MasterKeys,
+  batch: number,
+  onUnwrap: (purpose: KeyPurpose) => void,
+): Promise<number> {
   const { previous } = master;
   if (!previous) return 0;
   return system.begin(async (tx) => {
@@ -155,7 +164,9 @@ async function rewrapBatch(system: Sql, master: MasterKeys, batch: number): Prom
       WHERE master_key_id = ${previous.id} ORDER BY id LIMIT ${batch} FOR NO KEY UPDATE SKIP LOCKED`;
     const rewrapped = rows.map((row) => {
       const binding = toBinding(plainIds(row));
-      return wrapKey(master, unwrapKey(master, row, binding), binding);
+      const key = unwrapKey(master, row, binding);
+      onUnwrap('rotation');
+      return wrapKey(master, key, binding);
     });
     const [ids, master_key_ids, wrapped] = [
       rows.map((row) => row.id),

@@ -99,6 +99,12 @@ export function createMetrics() {
       help: 'Enabled webhook endpoints whose latest delivery attempts all failed.',
       registers: [registry],
     }),
+    key_unwraps: new Counter({
+      name: 'chartwire_key_unwraps_total',
+      help: 'Data keys that this process unwrapped with a master key, by purpose. Keys in memory are not unwrapped again.',
+      labelNames: ['purpose'],
+      registers: [registry],
+    }),
     database_writable: new Gauge({
       name: 'chartwire_database_writable',
       help: '1 if the last heartbeat of this process could be stored, 0 if not: full or read-only disk, lost connection.',

@@ -14,6 +14,7 @@ import { rewriteErasedTables } from '../../platform/db/erasedTables.ts';
 import { openEmbedded } from '../../platform/db/openServer.ts';
 import { roleAddresses } from '../../platform/db/roles.ts';
 import { startTableCopy } from '../../platform/db/tableCopy.ts';
+import { isKeyProvided } from '../../platform/security/keyCommand.ts';
 import { rotationLock } from '../../platform/security/keys.ts';
 import { key_files } from '../../platform/security/masterKeys.ts';
 import { localAnchorFile } from '../audit/anchors.ts';
@@ -57,7 +58,7 @@ export async function createBackup(
     }
     return await writeFinishedFile(to, async (file, partial) => {
       // A key file that MASTER_KEY has replaced does not belong to the database anymore.
-      const keys = config.master_key ? [] : key_files;
+      const keys = isKeyProvided(config) ? [] : key_files;
       await writeFromDatabase(folders, server.owner, { file, passphrase, portable, keys, onProgress });
       return checkBackup(partial, passphrase, (done, total) => onProgress('check', done, total));
     });

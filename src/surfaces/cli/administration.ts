@@ -25,7 +25,7 @@ export const administration: readonly string[] = [
 /** Adds them. Their modules load the service, so each is imported only when its command runs. */
 export function addAdministration(program: Command, env: Environment, loadService: LoadService): void {
   const config = async (more: Environment = {}): Promise<Config> =>
-    (await import('../../catalog/settings/config.ts')).loadConfig({ ...env, ...more });
+    (await import('../../catalog/settings/config.ts')).loadConfig(env, more);
   addServe(program, config, loadService);
   program
     .command('doctor')
@@ -267,7 +267,7 @@ function addBackups(program: Command, config: LoadConfig, env: Environment): voi
     .option(...json)
     .action(async (options) => {
       const { loadConfig } = await import('../../catalog/settings/config.ts');
-      const load = (settings: Environment) => loadConfig({ ...env, ...settings });
+      const load = (settings: Environment) => loadConfig(env, settings);
       await (await import('./backup.ts')).restoreCommand(load, asWritten(options));
     });
   restore

@@ -8,6 +8,7 @@ import type { Config } from '../../catalog/settings/config.ts';
 import { type Database, openDatabase } from '../../platform/db/database.ts';
 import { type DatabaseServer, openServer } from '../../platform/db/openServer.ts';
 import { type Keys, loadKeys } from '../../platform/security/keys.ts';
+import { openKeyUnwraps } from '../../platform/security/keyUnwraps.ts';
 import { resetAnchor } from '../../product/audit/anchors.ts';
 import type { AuditFault, ExportRange } from '../../product/audit/auditRecords.ts';
 import { type ExportFault, type ExportFormat, exportChain, verifyExport } from '../../product/audit/exports.ts';
@@ -201,10 +202,12 @@ export async function withAudit<T>(
 ): Promise<T> {
   const server = await openServer(config, () => {});
   const db = openDatabase(server.roles, 2);
+  const print = (text: string) => void process.stderr.write(text);
+  // A count must not keep a command from its work.
+  const unwraps = openKeyUnwraps(db.system, 'command', () => {});
   try {
     await db.checkRoles();
-    const print = (text: string) => void process.stderr.write(text);
-    const keys = await loadKeys(config, db.system, { print, record: recordRotation });
+    const keys = await loadKeys(config, db.system, { print, record: recordRotation, onUnwrap: unwraps.count });
     const audit = await openAudit(db, keys.system_keys);
     try {
       return await work(db, audit, keys, server);
@@ -214,6 +217,7 @@ export async function withAudit<T>(
       await sealLastRecords({ db, system_keys: keys.system_keys }).catch((error: Error) => print(`${error.message}\n`));
     }
   } finally {
+    await unwraps.close();
     await db.close();
     await server.release();
   }

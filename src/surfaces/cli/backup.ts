@@ -6,6 +6,7 @@ import { StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { connect, type DatabaseAddress } from '../../platform/db/database.ts';
 import { unfinishedFolder } from '../../platform/db/embedded/cluster.ts';
+import { isKeyProvided } from '../../platform/security/keyCommand.ts';
 import { collectAnchors, verifyAudit } from '../../product/audit/verification.ts';
 import type { ArchiveEnd } from '../../product/backup/archive.ts';
 import { createBackup } from '../../product/backup/createBackup.ts';
@@ -53,7 +54,7 @@ export async function backupCommand(config: Config, values: BackupValues): Promi
     process.stdout.write(`${to}: ${megabytes(size)} MB, ${from}, as of ${backup_at}.\n`);
   }
   const verified = values.verify ? await verifyOnScratchServer(config, to, passphrase) : null;
-  const has_master_key = !config.master_key;
+  const has_master_key = !isKeyProvided(config);
   printResult(
     values,
     { file: to, bytes: size, database_files: files, database_bytes: bytes, backup_at, verified, has_master_key },

@@ -3,7 +3,7 @@ import { createServer, connect as openSocket } from 'node:net';
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
-import { type Config, loadConfig } from '../../catalog/settings/config.ts';
+import { type Config, loadConfig, readSecrets } from '../../catalog/settings/config.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { version } from '../../catalog/version.ts';
 import type { Connector } from '../../emr/connector.ts';
@@ -15,6 +15,7 @@ import { port, superuser } from '../../platform/db/embedded/settings.ts';
 import { databaseFailure, isMigrated } from '../../platform/db/migrate.ts';
 import { parseDatabaseUrl } from '../../platform/db/openServer.ts';
 import { openIdentityProvider } from '../../platform/security/identityProvider.ts';
+import { isKeyProvided, readProvidedKeys } from '../../platform/security/keyCommand.ts';
 import { checkMasterKey } from '../../platform/security/keys.ts';
 import { loadMasterKeys } from '../../platform/security/masterKeys.ts';
 import { IdentityFailure } from '../../platform/security/providerClaims.ts';
@@ -62,6 +63,7 @@ async function runChecks(env: Environment): Promise<Check[]> {
   return [
     versions,
     ok('settings', `valid, ${mode} mode, ${config.base_url}`),
+    ...(await checkSecrets(env)),
     ...checks,
     await checkDisk(config),
     await checkPort(config),
@@ -78,6 +80,23 @@ function checkVersions(): Check {
   const [oldest_major, oldest_minor] = oldest_node;
   if (major > oldest_major || (major === oldest_major && minor >= oldest_minor)) return ok('versions', message);
   return problem('versions', message, `Install Node ${oldest_node.join('.')} or newer.`);
+}
+
+/** The secrets that are not in the environment. Their files are for the user of the service, or of its group. */
+async function checkSecrets(env: Environment): Promise<Check[]> {
+  const sources = readSecrets(env).sources.filter(({ name, text }) => text !== name);
+  if (sources.length === 0) return [];
+  const name = 'secrets';
+  const files = sources.flatMap(({ text, file }) => (file === undefined ? [] : [{ text, file }]));
+  const modes = await Promise.all(files.map(async ({ file }) => (await stat(file)).mode));
+  const open = files.filter((_, n) => ((modes[n] ?? 0) & 0o004) !== 0).map(({ file }) => file);
+  const listed = ok(
+    name,
+    `not in the environment: ${sources.map((source) => `${source.name} (${source.text})`).join(', ')}`,
+  );
+  if (open.length === 0) return [listed];
+  const message = `every user of this machine can read ${open.join(', ')}`;
+  return [listed, { name, status: 'warning', message, remedy: `Run: chmod o-r ${open.join(' ')}` }];
 }
 
 async function checkDisk({ data_dir }: Config): Promise<Check> {
@@ -230,7 +249,7 @@ async function checkContent(config: Config, sql: Sql, connectors: Loaded): Promi
 async function checkKey(config: Config, sql?: Sql): Promise<Check> {
   const name = 'master key';
   const file = join(config.data_dir, 'master.key');
-  if (!config.master_key && !(await stat(file).catch(() => undefined))) {
+  if (!isKeyProvided(config) && !(await stat(file).catch(() => undefined))) {
     const used = sql && (await sql`SELECT FROM master_keys LIMIT 1`).length > 0;
     if (!used) return ok(name, `the first start creates ${file}`);
     const remedy = `Restore ${file} or MASTER_KEY from your backup: stored credentials cannot be decrypted without it.`;
@@ -238,9 +257,8 @@ async function checkKey(config: Config, sql?: Sql): Promise<Check> {
   }
   try {
     const warnings: string[] = [];
-    const { data_dir, master_key, master_key_previous } = config;
     const log = { warn: (text: string) => void warnings.push(text) };
-    const master = await loadMasterKeys({ data_dir, master_key, master_key_previous, log });
+    const master = await loadMasterKeys({ ...(await readProvidedKeys(config)), log });
     const key_ids = sql ? (await sql<{ id: string }[]>`SELECT id FROM master_keys`).map(({ id }) => id) : [];
     if (sql && key_ids.includes(master.current.id)) await checkMasterKey(sql, master);
     else if (key_ids.length > 0 && !(master.previous && key_ids.includes(master.previous.id))) {
@@ -249,13 +267,16 @@ async function checkKey(config: Config, sql?: Sql): Promise<Check> {
     }
     const [warning] = warnings;
     if (warning !== undefined) return { name, status: 'warning', message: warning, remedy: `Run: chmod 600 ${file}` };
-    if (!config.master_key) return ok(name, `from ${file}; back it up`);
-    if (!(await stat(file).catch(() => undefined))) return ok(name, 'from the settings');
-    const message = `from the settings; ${file} has another key that is no longer used`;
+    if (!isKeyProvided(config)) return ok(name, `from ${file}; back it up`);
+    const source = config.master_key_command ? 'from MASTER_KEY_COMMAND' : 'from the settings';
+    if (!(await stat(file).catch(() => undefined))) return ok(name, source);
+    const message = `${source}; ${file} has another key that is no longer used`;
     return { name, status: 'warning', message, remedy: `Keep a copy for older backups elsewhere, then: rm ${file}` };
   } catch (error) {
     if (!(error instanceof StartFailure)) throw error;
-    return problem(name, error.message, 'Restore the key from your backup.');
+    const by_command = config.master_key_command ?? config.master_key_previous_command;
+    const remedy = by_command ? 'Run the program as the user of the service.' : 'Restore the key from your backup.';
+    return problem(name, error.message, remedy);
   }
 }
 

@@ -4,7 +4,7 @@ import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { alert_days } from '../../../product/alerts/alerts.ts';
 import { sendTest } from '../../../product/alerts/channels.ts';
-import { describeAlerts } from './queries.ts';
+import { describeAlerts, describeUnwraps } from './queries.ts';
 import { alert_overview, alert_test, encryption, retention } from './schema.ts';
 
 export const installation_endpoints: readonly Endpoint[] = [
@@ -16,11 +16,15 @@ export const installation_endpoints: readonly Endpoint[] = [
     auth: 'operator',
     role: 'owner',
     audited: false,
-    summary: 'Retrieve the master keys and how many keys each one wraps',
+    summary: 'Retrieve the master keys, how many keys each one wraps, and how many were unwrapped',
     response: Type.Object({ success, encryption }),
-    handle: async ({ ctx: { key_ring } }) => ({
+    handle: async ({ ctx: { key_ring, db } }) => ({
       success: true,
-      encryption: { source: key_ring.source, ...(await key_ring.describe()) },
+      encryption: {
+        source: key_ring.source,
+        ...(await key_ring.describe()),
+        unwraps: await describeUnwraps(db.system),
+      },
     }),
   }),
   endpoint({

@@ -1,3 +1,6 @@
+import { isKeyPurpose, key_purposes } from '../../../catalog/keyPurposes.ts';
+import type { Query } from '../../../platform/db/database.ts';
+import { listUnwraps, type UnwrapCount } from '../../../platform/security/keyUnwraps.ts';
 import { type AlertText, listOpenAlerts, listRecentAlerts } from '../../../product/alerts/alerts.ts';
 import { lookUpAlert } from '../../../product/alerts/catalogue.ts';
 import { createChannels } from '../../../product/alerts/channels.ts';
@@ -29,6 +32,14 @@ export async function describeAlerts(ctx: Pick<Context, 'config' | 'base_url' | 
     open: listed(open),
     recent: listed(recent),
   };
+}
+
+/** The counts with purposes as people read them. Those of a newer version may be unknown here. */
+export async function describeUnwraps(system: Query): Promise<UnwrapCount[]> {
+  return (await listUnwraps(system)).map((count) => ({
+    ...count,
+    purpose: isKeyPurpose(count.purpose) ? key_purposes[count.purpose] : count.purpose,
+  }));
 }
 
 /** An alert as pages show it: its text and what its catalogue says. */

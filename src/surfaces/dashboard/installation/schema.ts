@@ -8,6 +8,16 @@ export const encryption = Type.Object({
   previous: nullable(Type.String()),
   /** How many keys each master key wraps. */
   wrapped: Type.Array(Type.Object({ id: Type.String(), keys: Type.Integer() })),
+  /** How many keys each process unwrapped for a purpose, today (UTC) and in the last 30 days. */
+  unwraps: Type.Array(
+    Type.Object({
+      host: Type.String(),
+      role: Type.String(),
+      purpose: Type.String(),
+      today: Type.Integer(),
+      last_30_days: Type.Integer(),
+    }),
+  ),
 });
 
 /** What is deleted automatically, and after how many days; null means never. */

@@ -7,6 +7,13 @@ import { call } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 
+const role_labels: Record<string, string> = {
+  all: 'Service',
+  api: 'API process',
+  worker: 'Worker',
+  command: 'Command line',
+};
+
 export function Encryption() {
   const { may } = useSession();
   const query = useQuery('encryption.get', {}, { refresh_ms: 5_000 });
@@ -62,8 +69,35 @@ export function Encryption() {
                 </List.Item>
                 <List.Item>When this page shows only one master key, remove MASTER_KEY_PREVIOUS.</List.Item>
               </List>
+              <Text size="sm" mt="xs">
+                A key that a program prints is set by MASTER_KEY_COMMAND or MASTER_KEY_PREVIOUS_COMMAND instead.
+              </Text>
             </Section>
           )}
+          <Section title="Unwrapped keys">
+            <Text size="sm" c="dimmed" mb="xs">
+              How often each process decrypted a key with the master key, per host and purpose. A process keeps keys in
+              memory, so a start or many accounts raise the counts. Days are in UTC; a minute may pass before a count
+              appears.
+            </Text>
+            <DataTable
+              label="Unwrapped keys"
+              rows={encryption.unwraps}
+              rowKey={({ host, role, purpose }) => `${host} ${role} ${purpose}`}
+              columns={[
+                { head: 'Purpose', cell: ({ purpose }) => purpose },
+                { head: 'Process', cell: ({ host, role }) => `${role_labels[role] ?? role}, ${host}` },
+                { head: 'Today', align: 'right', phone: 'labeled', cell: ({ today }) => today.toLocaleString() },
+                {
+                  head: '30 days',
+                  align: 'right',
+                  phone: 'labeled',
+                  cell: ({ last_30_days }) => last_30_days.toLocaleString(),
+                },
+              ]}
+              empty="No key has been unwrapped in the last 30 days."
+            />
+          </Section>
         </Stack>
       )}
     </QueryResult>
