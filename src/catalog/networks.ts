@@ -78,7 +78,9 @@ function contains({ address: start, bits }: Network, address: Address): boolean 
 
 function maskAddress({ address, bits }: Network): Address {
   const bytes = address.toByteArray();
-  return ipaddr.fromByteArray(bytes.map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, bits - at * 8))) & 0xff));
+  return ipaddr.fromByteArray(
+    bytes.map((byte, at) => byte & (0xff00 >> Math.min(8, Math.max(0, bits - at * 8))) & 0xff),
+  );
 }
 
 function formatNetwork({ address, bits }: Network): string {
