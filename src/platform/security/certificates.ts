@@ -1,18 +1,10 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
+import type { Static } from 'typebox';
+import { type certificate_info, type key_pair, pem_length_max } from '../../model/certificate.ts';
 
-/** A certificate as it is shown to people. None of it is secret. */
-export type CertificateInfo = {
-  subject: string;
-  issuer: string;
-  /** SHA-256, as 64 hexadecimal digits. */
-  fingerprint: string;
-  valid_from: string;
-  expires_at: string;
-};
-
-/** The longest chain in use has four certificates of 2 KB. */
-export const pem_length_max = 50_000;
+/** None of it is secret. */
+export type CertificateInfo = Static<typeof certificate_info>;
 
 /** Describes the first certificate of a PEM text that was checked before. */
 export function describeCertificate(pem: string): CertificateInfo {
@@ -32,7 +24,7 @@ export function describeCertificates(pem: string): CertificateInfo[] {
 }
 
 /** A certificate and its key, as they were sent. */
-export type KeyPair = { certificate: string; private_key: string };
+export type KeyPair = Static<typeof key_pair>;
 
 /** What is wrong with a field: `rule` completes a sentence that starts with its name. It quotes nothing of the key. */
 export type Refused<Field extends string> = { field: Field; rule: string };
