@@ -19,7 +19,7 @@ export type TlsReceiver = Pick<Receiver, 'url' | 'respond' | 'close'> & {
 export type TlsOptions = {
   certificate: Issued;
   /** Refuses connections without a certificate of this authority. Undefined: asks for one, and accepts any. */
-  client_authority?: string;
+  client_authority?: string | undefined;
   versions?: 'TLSv1.2' | 'TLSv1.3';
 };
 

@@ -1,7 +1,8 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
-import { Agent, type Dispatcher, Pool } from 'undici';
+import type { SecureContext } from 'node:tls';
+import { Agent, buildConnector, type Dispatcher, Pool } from 'undici';
 import { recognizeCopies } from '../../catalog/classCopies.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import { determineReach, explainRefusal, isWithin, private_address, type UrlRules } from './addresses.ts';
@@ -35,11 +36,10 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
         factory: (origin, options) =>
           new Pool(origin, {
             ...options,
-            connect: {
+            connect: connectWith(secureContext, {
               timeout: connect_timeout_ms,
               lookup: guardedLookup(new URL(origin), rules, lookup),
-              ...(secureContext && { secureContext }),
-            },
+            }),
           }),
       }),
   );
@@ -55,6 +55,24 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
     },
     close: agents.close,
   };
+}
+
+/**
+ * With TLS 1.3, a server refuses our certificate when the connection is already open, with an alert, and ends it. undici
+ * would report the end in place of the alert.
+ */
+function connectWith(
+  secureContext: SecureContext | undefined,
+  options: buildConnector.BuildOptions,
+): buildConnector.BuildOptions | buildConnector.connector {
+  if (!secureContext) return options;
+  const connect = buildConnector({ ...options, secureContext });
+  return (to, callback) =>
+    connect(to, (...[error, socket]) => {
+      socket?.once('error', () => socket.removeAllListeners('end'));
+      if (error) callback(error, null);
+      else callback(null, socket);
+    });
 }
 
 function findAgent(agents: IdentityAgents, url: URL, identity: TlsIdentity | undefined): Agent {
