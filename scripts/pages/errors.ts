@@ -61,6 +61,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
   'the docs page': ['sandbox_values_refused'],
   'the dashboard': [
     'client_secrets_max',
+    'dashboard_network_refused',
     'operator_credentials_wrong',
     'operator_code_required',
     'operator_code_wrong',

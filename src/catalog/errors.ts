@@ -167,6 +167,19 @@ export const errors = {
   client_credentials_invalid: { status: 401, message: 'Invalid client credentials.' },
   client_secret_expired: { status: 401, message: 'This client secret expired at {expired_at}.' },
   secret_not_permitted: { status: 403, message: 'This client secret does not permit the request: {limit}.' },
+  client_network_refused: {
+    status: 403,
+    message:
+      'Requests of this application are not accepted from {address}. An owner can add the address to its allowed networks.',
+  },
+  client_certificate_required: {
+    status: 403,
+    message: 'This application must present a client certificate, and none arrived with the request.',
+  },
+  client_certificate_refused: {
+    status: 403,
+    message: 'The client certificate of the request was refused: {reason}.',
+  },
   metrics_token_invalid: { status: 401, message: 'Send the METRICS_TOKEN of this installation as a bearer token.' },
   access_token_missing: { status: 401, message: 'Missing access_token header.' },
   access_token_invalid: { status: 401, message: 'User not found.' },

@@ -142,6 +142,11 @@ export const operator_errors = {
     message:
       'Too many sign-ins at the moment. Try again in a minute, or use a browser in which you have signed in before.',
   },
+  dashboard_network_refused: {
+    status: 403,
+    message:
+      'The dashboard is not available from {address}. The administrator of this server can add the address to DASHBOARD_NETWORKS.',
+  },
   operator_locked: {
     status: 429,
     message: 'Too many failed sign-ins. Try again in 15 minutes.',

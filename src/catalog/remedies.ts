@@ -30,6 +30,12 @@ const by_code: { readonly [Code in ErrorCode]?: string } = {
   client_secret_expired: 'Ask an owner for a new secret: in the dashboard, under Settings, Clients.',
   secret_not_permitted:
     'Use a secret that permits the request. An owner can create one in the dashboard, under Settings, Clients.',
+  client_network_refused:
+    'Send the request from an allowed network, or ask an owner to add the address: in the dashboard, under Settings, Clients.',
+  client_certificate_required:
+    'Present the certificate that is registered for the client in the TLS handshake. Its proxy must forward it.',
+  client_certificate_refused:
+    'Present the certificate that is registered for the client, or ask an owner to register this one: in the dashboard, under Settings, Clients.',
   access_token_missing: 'Send the header access_token with the token that the exchange of the public token returned.',
   access_token_invalid: 'Send the access_token of an account that this client has linked and not unlinked.',
   credentials_conflict: 'Send each credential header once.',

@@ -97,13 +97,19 @@ export function noResponse(emr: string, error: OutboundFailure, kind_if_sent: Em
     const message = `The host ${unknown_host} could not be found.`;
     return new EmrFailure('unavailable', message, { unknown_host, cause: error });
   }
-  return new EmrFailure(error.sent ? kind_if_sent : 'unavailable', messages[error.kind](emr), { cause: error });
+  const message = error.tls_problem ? tls_messages[error.tls_problem](emr) : messages[error.kind](emr);
+  return new EmrFailure(error.sent ? kind_if_sent : 'unavailable', message, { cause: error });
 }
 
 const messages: Record<Exclude<OutboundFailure['kind'], 'refused_address'>, (emr: string) => string> = {
   unreachable: (emr) => `${emr} cannot be reached.`,
   timeout: (emr) => `${emr} did not respond in time.`,
   broken: (emr) => `The connection to ${inSentence(emr)} was lost.`,
+};
+
+const tls_messages: Record<NonNullable<OutboundFailure['tls_problem']>, (emr: string) => string> = {
+  server_certificate: (emr) => `The certificate of ${inSentence(emr)} is not trusted.`,
+  client_certificate: (emr) => `${emr} did not accept our client certificate.`,
 };
 
 /** The failure for an EMR that is overloaded. It may say how long to wait. */

@@ -81,6 +81,8 @@ export type EndpointRequest<
   params: Parsed<Params>;
   /** The uploaded files, for endpoints with `file_field` or `embedded_files`. */
   files: readonly Buffer[];
+  /** Whether the caller would still be authenticated, for responses that do not end by themselves. */
+  isStillAllowed: () => Promise<boolean>;
   /** Adds patients, by MRN, to the request's audit record. Call it before the record is stored. */
   auditPatients: (mrns: Iterable<string | null | undefined>) => void;
   /** Sets fields of the request's audit record that the path does not name. Call it before the record is stored. */

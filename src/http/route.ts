@@ -50,7 +50,7 @@ export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoi
   const readFiles = filesReader(endpoint, body_max);
   const respond = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
     await admitAgain(request);
-    const response = await endpoint.handle(handlerRequest(ctx, request, readParts(request, form)));
+    const response = await endpoint.handle(handlerRequest(ctx, endpoint, request, readParts(request, form)));
     if (endpoint.accepted_status && !isDryRun(request.method, request.query)) reply.status(endpoint.accepted_status);
     const shown = await showToOperator(ctx, endpoint, request, response);
     const read = prepareRead(endpoint, request, shown);
@@ -194,7 +194,7 @@ function readAll(read: Read): Pick<Parts, 'query' | 'body'> {
 }
 
 /** What the handler is called with. */
-function handlerRequest(ctx: Context, request: FastifyRequest, parts: Parts): AnyRequest {
+function handlerRequest(ctx: Context, endpoint: Endpoint, request: FastifyRequest, parts: Parts): AnyRequest {
   const { client, account, link, operator, secret } = request.caller ?? anonymous;
   const { audit } = request;
   const recordInTransaction = audit?.recordInTransaction ?? (async () => {});
@@ -209,6 +209,11 @@ function handlerRequest(ctx: Context, request: FastifyRequest, parts: Parts): An
     limited_to: secret?.org_id ?? undefined,
     scope: request.scope,
     ...parts,
+    isStillAllowed: () =>
+      authenticate(ctx, endpoint, request).then(
+        () => true,
+        () => false,
+      ),
     auditPatients: audit?.auditPatients ?? (() => {}),
     auditSubject: audit?.auditSubject ?? (() => {}),
     auditStatement: audit?.auditStatement,

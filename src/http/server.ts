@@ -7,6 +7,7 @@ import type { ClientScope } from '../platform/db/fragments.ts';
 import type { Context } from '../product/context.ts';
 import { documentsMax } from '../product/jobs/enqueue.ts';
 import type { Caller } from './auth/authenticate.ts';
+import { limitDashboard } from './auth/origins.ts';
 import { acceptJson, formLimiter } from './bodies.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 import { type AddressLimit, type AddressLimiting, createAddressLimit } from './limits/addressLimit.ts';
@@ -52,6 +53,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   );
   server.decorate('address_limit', address_limit);
   addRequestHook(ctx, server, address_limit);
+  limitDashboard(ctx, server);
   const other_methods = answerOtherMethods(server);
   addResponseHooks(ctx, server, { address_limit, maskPath: pathMask(endpoints) });
   server.setErrorHandler(async (error, request, reply) => {

@@ -32,7 +32,9 @@ const needed = [
   'webhooks.create',
   'webhooks.delete',
   'webhooks.enable',
+  'webhooks.remove-certificate',
   'webhooks.rotate',
+  'webhooks.set-certificate',
   'webhooks.update',
 ];
 

@@ -230,6 +230,20 @@ export const settings = {
     default: 'none',
     parse: (value, _env, name) => networks(name, list(value)),
   } satisfies Setting<string[]>,
+  CLIENT_CERTIFICATE_HEADER: {
+    description:
+      'Header in which the TRUSTED_PROXIES forward the certificate that a caller presented in its TLS handshake: PEM (percent-encoded) or DER (base64). Needed for clients with registered certificates. The proxy must remove the header from what callers send.',
+    example: 'x-client-certificate',
+    default: 'none: certificates of callers are not read',
+    parse: (value, env, name) => {
+      if (!value) return undefined;
+      if (!/^[A-Za-z0-9][A-Za-z0-9-]{0,99}$/.test(value)) {
+        throw new StartFailure(`${name} must be the name of a header, such as x-client-certificate, not '${value}'.`);
+      }
+      if (env.TRUSTED_PROXIES?.trim()) return value.toLowerCase();
+      throw new StartFailure(`${name} is set, so TRUSTED_PROXIES must be set too: anyone could send the header.`);
+    },
+  } satisfies Setting<string | undefined>,
   METRICS_PORT: {
     description:
       'Port on which a process with the role worker serves /metrics, /healthz and /readyz, at HOST. The metrics of jobs and deliveries are those of the workers. Other processes serve them at PORT.',

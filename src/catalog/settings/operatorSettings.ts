@@ -1,6 +1,16 @@
 import { StartFailure } from '../errors.ts';
 import { client_roles, type OperatorRole, operator_roles } from '../roles.ts';
-import { choice, type Environment, number, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
+import {
+  allowedNetworks,
+  choice,
+  type Environment,
+  list,
+  number,
+  oneOf,
+  privateAddress,
+  type Setting,
+  text,
+} from './settingValues.ts';
 
 const default_scopes = 'openid email profile';
 
@@ -10,6 +20,13 @@ export const operator_settings = {
     'Email address of the owner account created at the first start (not in the sandbox).',
     'owner@localhost',
   ),
+  DASHBOARD_NETWORKS: {
+    description:
+      'Networks from which the dashboard can be used: comma-separated addresses or networks. Its pages, its API and sessions that are signed in are refused elsewhere. Behind a reverse proxy, TRUSTED_PROXIES must be set too.',
+    example: '10.0.0.0/8,2001:db8::/32',
+    default: 'none: anywhere',
+    parse: (value, _env, name) => allowedNetworks(name, list(value)),
+  } satisfies Setting<string[]>,
   OPERATOR_SECOND_FACTOR: choice(
     'required: operators who sign in with a password must set up a passkey or an authenticator app before they can use the dashboard. optional: they can.',
     ['required', 'optional'],

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { StartFailure } from '../errors.ts';
+import { parseNetwork } from '../networks.ts';
 import { parseUrl } from '../parseUrl.ts';
 
 /** A row of the settings catalogue. */
@@ -114,6 +115,15 @@ export function networks(name: string, values: string[]): string[] {
   });
   if (invalid === undefined) return values;
   throw new StartFailure(`${name} must be addresses or networks such as 10.0.0.0/8, not '${invalid}'.`);
+}
+
+/** Networks that limit access, in one spelling. */
+export function allowedNetworks(name: string, values: string[]): string[] {
+  return values.map((value) => {
+    const parsed = parseNetwork(value);
+    if ('network' in parsed) return parsed.network;
+    throw new StartFailure(`${name} ${parsed.refused}; not '${value}'.`);
+  });
 }
 
 export function address(name: string, value: string, protocols: string[]): string {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { apiError } from '../../catalog/errors.ts';
+import type { FastifyRequest } from 'fastify';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
 import { hashCredential } from '../../platform/security/signatures.ts';
 import { type Account, findAccountByToken } from '../../product/accounts/accounts.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../../product/clients/clients.ts';
@@ -10,6 +11,7 @@ import { roleIn } from '../../product/operators/operatorAccess.ts';
 import type { Operator } from '../../product/operators/operators.ts';
 import type { Endpoint, OpenLink } from '../endpoint.ts';
 import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
+import { readOrigin } from './origins.ts';
 
 /** The authenticated caller of a request. */
 export type Caller = {
@@ -30,11 +32,8 @@ export const anonymous: Caller = {
 };
 
 /** Identifies the caller by its headers. An access token must be valid even where none is required. */
-export async function authenticate(
-  ctx: Context,
-  endpoint: Endpoint,
-  { headers, params }: { headers: IncomingHttpHeaders; params: unknown },
-): Promise<Caller> {
+export async function authenticate(ctx: Context, endpoint: Endpoint, request: FastifyRequest): Promise<Caller> {
+  const { headers, params } = request;
   if (endpoint.auth === 'none') return anonymous;
   if (endpoint.auth === 'link') return authenticateLink(ctx, header(headers, 'link_token'));
   if (endpoint.auth === 'operator') {
@@ -48,8 +47,10 @@ export async function authenticate(
     if (!client || !roleIn(operator, client.id)) throw apiError('record_not_found', { noun: 'Client', id: client_id });
     return { ...anonymous, operator, client };
   }
-  const known = await authenticateClient(ctx, header(headers, 'client_id'), header(headers, 'client_secret'));
+  const [id, sent] = [header(headers, 'client_id'), header(headers, 'client_secret')];
+  const known = await authenticateClient(ctx, id, sent, readOrigin(ctx, request));
   if (!known) throw apiError('client_credentials_invalid');
+  if ('refused' in known) throw recordRefusal(ctx, endpoint, request, known);
   const { client, secret } = known;
   const token = header(headers, 'access_token');
   if (token === undefined) {
@@ -59,6 +60,27 @@ export async function authenticate(
   const account = await findAccountByToken(ctx, token);
   if (account?.client_id !== client.id) throw apiError('access_token_invalid');
   return { ...anonymous, client, secret, account };
+}
+
+/**
+ * Counts a request that is refused because of where it came from, and records it if its secret is valid: then a secret
+ * was stolen, or an application was moved. Without waiting, so that the time of the response does not show which it was.
+ */
+function recordRefusal(
+  ctx: Context,
+  endpoint: Endpoint,
+  { id, ip }: FastifyRequest,
+  { client, refused, genuine }: { client: Client; refused: ApiError; genuine: boolean },
+): ApiError {
+  const { code, status } = refused;
+  ctx.metrics.refused_origins.inc({ code });
+  if (!genuine) return refused;
+  const actor = { client_id: client.id, actor_kind: 'client', actor: client.public_id } as const;
+  const entry = { ...actor, action: endpoint.id, outcome: String(status), request_id: id, address: ip };
+  ctx.audit
+    .record({ ...entry, detail: { refused: code } })
+    .catch((error: unknown) => ctx.log.error({ err: error, code }, 'a refused request could not be recorded'));
+  return refused;
 }
 
 /** A hash of what identifies the caller, to recognize it later. */

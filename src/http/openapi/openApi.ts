@@ -71,7 +71,8 @@ export function listErrors(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.auth === 'account') codes.push('access_token_missing');
   if (endpoint.auth === 'account' && !endpoint.while_expired) codes.push('login_required');
   if (endpoint.auth === 'client' || endpoint.auth === 'account') {
-    codes.push('client_secret_expired', 'secret_not_permitted');
+    codes.push('client_secret_expired', 'secret_not_permitted', 'client_network_refused');
+    codes.push('client_certificate_required', 'client_certificate_refused');
   }
   if (endpoint.quota) codes.push('quota_exceeded');
   if (endpoint.file_field ?? endpoint.embedded_files) codes.push('uploads_busy');

@@ -1,10 +1,12 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
-import { Agent, type Dispatcher, Pool } from 'undici';
+import type { SecureContext } from 'node:tls';
+import { Agent, buildConnector, type Dispatcher, Pool } from 'undici';
 import { recognizeCopies } from '../../catalog/classCopies.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import { determineReach, explainRefusal, isWithin, private_address, type UrlRules } from './addresses.ts';
+import { createIdentityAgents, type IdentityAgents, type TlsIdentity } from './tlsIdentity.ts';
 
 export type Outbound = {
   /** One HTTP exchange with a URL chosen by a caller. Redirects are returned, never followed. */
@@ -24,17 +26,23 @@ export type Lookup = (hostname: string) => Promise<{ address: string; family: nu
  */
 export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound {
   const lookup = rules.lookup ?? ((hostname) => systemLookup(hostname, { all: true }));
-  const agent = new Agent({
-    // `exchange` has one timeout for everything, so undici's own are off.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    // One pool per origin: which addresses are allowed depends on host and port, and a lookup does not know the port.
-    factory: (origin, options) =>
-      new Pool(origin, {
-        ...options,
-        connect: { timeout: connect_timeout_ms, lookup: guardedLookup(new URL(origin), rules, lookup) },
+  const agents = createIdentityAgents(
+    (secureContext) =>
+      new Agent({
+        // `exchange` has one timeout for everything, so undici's own are off.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        // One pool per origin: which addresses are allowed depends on host and port, and a lookup does not know the port.
+        factory: (origin, options) =>
+          new Pool(origin, {
+            ...options,
+            connect: connectWith(secureContext, {
+              timeout: connect_timeout_ms,
+              lookup: guardedLookup(new URL(origin), rules, lookup),
+            }),
+          }),
       }),
-  });
+  );
   return {
     fetch: async (address, request) => {
       // Node's own error would contain the whole URL with its query.
@@ -43,10 +51,39 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
       // Checked here because there is no lookup for a host that is an IP address.
       const refused = explainRefusal(url, rules);
       if (refused !== undefined) throw new OutboundFailure('refused_address', `${url.host} ${refused}`);
-      return exchange(agent, url, request);
+      return exchange(findAgent(agents, url, request.identity), url, request);
     },
-    close: () => agent.close(),
+    close: agents.close,
   };
+}
+
+/**
+ * With TLS 1.3, a server refuses our certificate when the connection is already open, with an alert, and ends it. undici
+ * would report the end in place of the alert.
+ */
+function connectWith(
+  secureContext: SecureContext | undefined,
+  options: buildConnector.BuildOptions,
+): buildConnector.BuildOptions | buildConnector.connector {
+  if (!secureContext) return options;
+  const connect = buildConnector({ ...options, secureContext });
+  return (to, callback) =>
+    connect(to, (...[error, socket]) => {
+      socket?.once('error', () => socket.removeAllListeners('end'));
+      if (error) callback(error, null);
+      else callback(null, socket);
+    });
+}
+
+function findAgent(agents: IdentityAgents, url: URL, identity: TlsIdentity | undefined): Agent {
+  try {
+    return agents.find(identity);
+  } catch {
+    // OpenSSL's error, when it no longer accepts a key that was stored, may quote it.
+    throw new OutboundFailure('unreachable', `The client certificate for ${url.host} cannot be used.`, {
+      tls_problem: 'client_certificate',
+    });
+  }
 }
 
 /** Shorter than the shortest total timeout in use (15 s, webhooks), to distinguish unreachable hosts from slow ones. */
@@ -87,19 +124,29 @@ export class OutboundFailure extends Error {
   readonly sent: boolean;
   /** The host name, if it does not exist. A resolver that does not respond is not a reason to say so. */
   readonly unknown_host: string | undefined;
+  /** Which certificate was refused in the TLS handshake: the server's by us, or ours by the server. */
+  readonly tls_problem: TlsProblem | undefined;
 
   constructor(
     kind: OutboundFailureKind,
     message: string,
-    details: { sent?: boolean; unknown_host?: string | undefined; cause?: unknown } = {},
+    details: {
+      sent?: boolean;
+      unknown_host?: string | undefined;
+      tls_problem?: TlsProblem | undefined;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: details.cause });
     this.name = 'OutboundFailure';
     this.kind = kind;
     this.sent = details.sent ?? false;
     this.unknown_host = details.unknown_host;
+    this.tls_problem = details.tls_problem;
   }
 }
+
+type TlsProblem = 'server_certificate' | 'client_certificate';
 
 recognizeCopies(OutboundFailure, 'OutboundFailure');
 
@@ -116,12 +163,20 @@ export function stopped(host: string, sent: boolean): OutboundFailure {
 export function toOutboundFailure(error: Error, host: string, sent: boolean): OutboundFailure {
   if (error instanceof OutboundFailure) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'unknown';
+  // Refused within the handshake. With TLS 1.3 the client has sent its request by then, but the server has not read it.
+  if (isClientRefusal(code)) {
+    const message = `${host} did not accept the client certificate (${code}).`;
+    return new OutboundFailure('unreachable', message, { tls_problem: 'client_certificate' });
+  }
   // No cause after sending: undici's parser errors contain response bytes, which may be health data.
   if (sent) return new OutboundFailure('broken', `The connection to ${host} was lost (${code}).`, { sent });
-  const reason =
-    reasons[code] ?? (isCertificateError(code) ? 'has a certificate that is not trusted' : 'cannot be reached');
+  const untrusted = isCertificateError(code);
+  const reason = reasons[code] ?? (untrusted ? 'has a certificate that is not trusted' : 'cannot be reached');
   const unknown_host = code === 'ENOTFOUND' ? host.replace(/:\d+$/, '') : undefined;
-  return new OutboundFailure('unreachable', `${host} ${reason} (${code}).`, { cause: error, unknown_host });
+  const tls_problem = untrusted ? 'server_certificate' : undefined;
+  return new OutboundFailure('unreachable', `${host} ${reason} (${code}).`, {
+    ...{ cause: error, unknown_host, tls_problem },
+  });
 }
 
 const reasons: Record<string, string> = {
@@ -130,6 +185,11 @@ const reasons: Record<string, string> = {
   ECONNREFUSED: 'refused the connection',
   UND_ERR_CONNECT_TIMEOUT: 'did not accept a connection in time',
 };
+
+/** Alerts of the server about our certificate, or that there was none. */
+function isClientRefusal(code: string): boolean {
+  return /^ERR_SSL_\w*ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)$/.test(code);
+}
 
 function isCertificateError(code: string): boolean {
   return /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/.test(code);
@@ -142,6 +202,12 @@ export type OutboundRequest = {
   /** For the whole exchange: DNS, connection, TLS, request and complete response. */
   timeout_ms: number;
   signal?: AbortSignal | undefined;
+  /**
+   * The certificate to present, which the caller has decided to present to this host.
+   *
+   * @internal
+   */
+  identity?: TlsIdentity | undefined;
   /** A longer response is cut off here and its connection closed. */
   response_bytes_max: number;
   /** The same for status 400 and above. Default: `response_bytes_max`. */

@@ -43,6 +43,12 @@ export function createMetrics() {
       help: 'Requests missing from the request log, because it could not keep up or too many were unauthenticated.',
       registers: [registry],
     }),
+    refused_origins: new Counter({
+      name: 'chartwire_refused_origins_total',
+      help: 'Requests refused because of the network they came from or their client certificate, by error code.',
+      labelNames: ['code'],
+      registers: [registry],
+    }),
     audit_intact: new Gauge({
       name: 'chartwire_audit_intact',
       help: '1 if the audit log passed its last check, 0 if it was tampered with: anchor (every second), chain (all of it).',

@@ -17,6 +17,14 @@ import { clientKeys } from '../../platform/security/signingKeys.ts';
 import type { Context } from '../context.ts';
 import { unparkJobs } from '../jobs/park.ts';
 import { reactivateAccounts } from './accounts.ts';
+import {
+  type AppCertificates,
+  readCertificates,
+  type SealedCertificates,
+  sealCertificates,
+  unsealCertificates,
+  withCertificates,
+} from './appCertificates.ts';
 import type { MrnSetting } from './capabilities.ts';
 
 /**
@@ -36,6 +44,7 @@ export type EmrApp = {
   credentials: Credentials;
   created_at: Date;
 } & AppEndpoint &
+  AppCertificates &
   MrnSetting;
 
 /** Where the credentials of an app may go, and what is sent with its requests. */
@@ -56,7 +65,10 @@ function listServers(pins: EndpointPins | undefined): string[] {
 }
 
 type VaultContext = Pick<Context, 'vault'>;
-type Row = Omit<EmrApp, 'credentials' | 'headers'> & { credentials_sealed: Buffer; headers_sealed: Buffer | null };
+type Row = Omit<EmrApp, 'credentials' | 'headers' | 'certificate_key'> & {
+  credentials_sealed: Buffer;
+  headers_sealed: Buffer | null;
+} & SealedCertificates;
 
 /** How many accounts use an app, and how often and when for the last time its key set was fetched. */
 type Usage = { accounts: number; key_fetches: number; keys_fetched_at: Date | null };
@@ -86,19 +98,21 @@ async function readEndpoint(
   { db, vault }: Pick<Context, 'db' | 'vault'>,
   client_id: string,
   id: string,
-): Promise<AppEndpoint | undefined> {
-  type Stored = Omit<AppEndpoint, 'headers'> & { headers_sealed: Buffer | null };
+): Promise<(AppEndpoint & AppCertificates) | undefined> {
+  type Stored = Omit<AppEndpoint, 'headers'> & { headers_sealed: Buffer | null } & SealedCertificates;
   const [row] = await db.read<Stored>(
     client_id,
-    (sql) => sql`SELECT ${endpointColumns(sql)}, headers_sealed FROM emr_apps WHERE id = ${id}`,
+    (sql) => sql`SELECT ${endpointColumns(sql)}, ${certificateColumns(sql)}, headers_sealed
+      FROM emr_apps WHERE id = ${id}`,
   );
   if (!row) return undefined;
-  const { headers_sealed, ...endpoint } = row;
-  if (!headers_sealed) return { ...endpoint, headers: {} };
+  const { headers_sealed, certificate_key_sealed: _, ...endpoint } = row;
+  const certificates = await readCertificates({ db, vault }, { id, client_id }, row);
+  if (!headers_sealed) return { ...endpoint, ...certificates, headers: {} };
   const headers =
     vault.unsealInMemory(headers_sealed, headersBinding(id)) ??
     (await db.tenant(client_id, (tx) => vault.unseal(tx, headers_sealed, headersBinding(id))));
-  return { ...endpoint, headers: JSON.parse(headers) };
+  return { ...endpoint, ...certificates, headers: JSON.parse(headers) };
 }
 
 /** The client's apps for an EMR, the one with the exact host first. */
@@ -121,14 +135,17 @@ type SaveContext = VaultContext & PairContext;
 export async function addEmrApp(ctx: SaveContext, tx: Tx, app: NewEmrApp): Promise<string> {
   const id = newId();
   const { client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer } = app;
+  const tls = await sealCertificates(ctx, tx, { id, ...app });
   await tx`
     INSERT INTO emr_apps (id, client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer,
       tenant_path, registered, mrn_system, mrn_type, scope, search_params, bulk_group, uses_key_set, credentials_sealed,
-      headers_sealed)
+      headers_sealed, certificate, certificate_key_sealed, certificate_expires_at, ca_certificates)
     VALUES (${id}, ${client_id}, ${name}, ${logo}, ${connector}, ${[...hosts]}, ${token_endpoint},
       ${authorization_endpoint}, ${issuer}, ${app.tenant_path}, ${app.registered}, ${app.mrn_system}, ${app.mrn_type},
       ${app.scope}, ${JSON.stringify(app.search_params)}::text::jsonb, ${app.bulk_group}, ${app.uses_key_set},
-      ${await sealedCredentials(ctx, tx, { id, ...app })}, ${await sealedHeaders(ctx, tx, { id, ...app })})`;
+      ${await sealedCredentials(ctx, tx, { id, ...app })}, ${await sealedHeaders(ctx, tx, { id, ...app })},
+      ${tls.certificate}, ${tls.certificate_key_sealed}, ${tls.certificate_expires_at}::text::timestamptz,
+      ${tls.ca_certificates})`;
   await requireUnclaimed(ctx, tx, { id, ...app });
   return id;
 }
@@ -140,11 +157,14 @@ export async function addEmrApp(ctx: SaveContext, tx: Tx, app: NewEmrApp): Promi
 export async function changeEmrApp(ctx: SaveContext & Pick<Context, 'connectors'>, tx: Tx, app: EmrApp): Promise<void> {
   await requireSamePractice(tx, app);
   const [sealed, headers_sealed] = [await sealedCredentials(ctx, tx, app), await sealedHeaders(ctx, tx, app)];
+  const tls = await sealCertificates(ctx, tx, app);
   await tx`UPDATE emr_apps SET name = ${app.name}, logo = ${app.logo}, hosts = ${[...app.hosts]},
       token_endpoint = ${app.token_endpoint}, authorization_endpoint = ${app.authorization_endpoint},
       issuer = ${app.issuer}, tenant_path = ${app.tenant_path}, registered = ${app.registered}, mrn_system = ${app.mrn_system},
       mrn_type = ${app.mrn_type}, scope = ${app.scope}, search_params = ${JSON.stringify(app.search_params)}::text::jsonb,
-      bulk_group = ${app.bulk_group}, uses_key_set = ${app.uses_key_set}, credentials_sealed = ${sealed}, headers_sealed = ${headers_sealed}
+      bulk_group = ${app.bulk_group}, uses_key_set = ${app.uses_key_set}, credentials_sealed = ${sealed}, headers_sealed = ${headers_sealed},
+      certificate = ${tls.certificate}, certificate_key_sealed = ${tls.certificate_key_sealed},
+      certificate_expires_at = ${tls.certificate_expires_at}::text::timestamptz, ca_certificates = ${tls.ca_certificates}
     WHERE id = ${app.id}`;
   await requireUnclaimed(ctx, tx, app);
   const parallel_max = ctx.connectors.get(app.connector)?.limits.parallel_max ?? 1;
@@ -195,7 +215,11 @@ async function requireUnclaimed(ctx: SaveContext, tx: Tx, app: Omit<EmrApp, 'cre
 
 function columns(sql: Query): Fragment {
   return sql`id, client_id, name, logo, connector, ${endpointColumns(sql)}, registered, uses_key_set, mrn_system,
-    mrn_type, credentials_sealed, headers_sealed, created_at`;
+    mrn_type, credentials_sealed, headers_sealed, ${certificateColumns(sql)}, created_at`;
+}
+
+function certificateColumns(sql: Query): Fragment {
+  return sql`certificate, certificate_key_sealed, ca_certificates`;
 }
 
 function endpointColumns(sql: Query): Fragment {
@@ -220,15 +244,13 @@ async function sealedHeaders(
   return vault.seal(tx, { client_id, owner_id: client_id }, headersBinding(id), JSON.stringify(headers));
 }
 
-async function unsealed<Stored extends Row>(
-  { vault }: VaultContext,
-  tx: Tx,
-  { credentials_sealed, headers_sealed, ...row }: Stored,
-): Promise<Omit<Stored, 'credentials_sealed' | 'headers_sealed'> & Pick<EmrApp, 'credentials' | 'headers'>> {
+async function unsealed<Stored extends Row>({ vault }: VaultContext, tx: Tx, stored: Stored) {
+  const { credentials_sealed, headers_sealed, certificate_key_sealed: _, ...row } = stored;
   // Both were sealed here from values of these types.
   const credentials = JSON.parse(await vault.unseal(tx, credentials_sealed, toBinding(row.id)));
   const headers = headers_sealed ? JSON.parse(await vault.unseal(tx, headers_sealed, headersBinding(row.id))) : {};
-  return { ...row, credentials, headers };
+  const certificates = await unsealCertificates({ vault }, tx, row.id, stored);
+  return { ...row, ...certificates, credentials, headers };
 }
 
 function headersBinding(id: string): string {
@@ -309,7 +331,7 @@ export type EndpointContext = Pick<Context, 'db' | 'vault' | 'emr_outbound'>;
 /** The EMR of an account or a link, with the keys of its client and no others, and where its credentials may go. */
 export async function emrEndpoint(ctx: EndpointContext, emr: EmrOfAccount, signal: AbortSignal): Promise<EmrEndpoint> {
   const app = await findEndpoint(ctx, emr);
-  return { ...bareEndpoint(ctx, emr, signal), ...toEndpoint(app, emr.search_params) };
+  return { ...bareEndpoint(ctx, emr, app, signal), ...toEndpoint(app, emr.search_params) };
 }
 
 /** Without search parameters: signing out searches nothing, and tokens are revoked even if a practice has no parameters. */
@@ -319,15 +341,22 @@ export async function signOutEndpoint(
   signal: AbortSignal,
 ): Promise<EmrEndpoint> {
   const app = await findEndpoint(ctx, emr);
-  return { ...bareEndpoint(ctx, emr, signal), ...toEndpoint(app && { ...app, search_params: {} }, {}) };
+  return { ...bareEndpoint(ctx, emr, app, signal), ...toEndpoint(app && { ...app, search_params: {} }, {}) };
 }
 
 async function findEndpoint(ctx: EndpointContext, { client_id, emr_app_id }: EmrOfAccount) {
   return emr_app_id === null ? undefined : readEndpoint(ctx, client_id, emr_app_id);
 }
 
-function bareEndpoint(ctx: EndpointContext, { client_id, emr_address }: EmrOfAccount, signal: AbortSignal) {
-  return { address: emr_address, outbound: ctx.emr_outbound, signal, keys: clientKeys(ctx, client_id) };
+function bareEndpoint(
+  ctx: EndpointContext,
+  { client_id, emr_address, emr_app_id: id }: EmrOfAccount,
+  app: (AppEndpoint & AppCertificates) | undefined,
+  signal: AbortSignal,
+) {
+  const outbound =
+    app && id !== null ? withCertificates(ctx.emr_outbound, emr_address, { ...app, id }) : ctx.emr_outbound;
+  return { address: emr_address, outbound, signal, keys: clientKeys(ctx, client_id) };
 }
 
 export type EmrOfAccount = {
@@ -355,5 +384,8 @@ export function toEndpoint(
   }
   if (!app) return {};
   const { scope, headers, search_params, bulk_group } = app;
-  return { pins: app, scope, headers, search_params: practiceParams(search_params, own_params), bulk_group };
+  // Nothing else of the app, such as its key, is given to connectors.
+  const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = app;
+  const pins = { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path };
+  return { pins, scope, headers, search_params: practiceParams(search_params, own_params), bulk_group };
 }

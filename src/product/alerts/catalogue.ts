@@ -139,6 +139,16 @@ export const alert_catalogue = {
     page: 'Settings → Clients, the client',
     reminder_days: [7, 11, 13],
   },
+  certificate_expiring: {
+    title: 'Client certificate expires',
+    severity: 'warning',
+    cause:
+      'The certificate that the service presents to a webhook receiver or an EMR expires within 30 days, or has expired. Connections with it then fail.',
+    remedy:
+      'Obtain a new certificate from whoever issued it, and replace it: on the page of the endpoint, or in the EMR app.',
+    page: 'The endpoint, or Settings → Clients, the client',
+    reminder_days: [16, 23, 27, 29],
+  },
   destination_changed: {
     title: 'New or changed destination',
     severity: 'warning',

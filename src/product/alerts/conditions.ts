@@ -65,6 +65,8 @@ const destination_labels: Record<string, string> = {
 const new_owner_hours = 24;
 /** An expired secret is no longer a problem when nobody has replaced it for as long. */
 const expiring_days = 14;
+/** Issuing a certificate takes people longer than creating a secret. */
+const certificate_days = 30;
 
 /** When each alert is open. Reads only columns that the system role may read across tenants. */
 const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertContext) => Promise<Finding[]>> = {
@@ -255,6 +257,24 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
       client_id,
       summary: `${name}: the secret that ends with ${last_four} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
       page: `/settings/clients/${public_id}`,
+    }));
+  },
+
+  certificate_expiring: async (sql) => {
+    const rows = await sql<(OfClient & { id: string; app: string | null; expired: boolean; expires_at: string })[]>`
+      SELECT holder.id, app, expires_at <= now() AS expired, iso(expires_at) AS expires_at, holder.client_id,
+             clients.public_id, clients.name
+        FROM (SELECT id, NULL AS app, client_id, certificate_expires_at AS expires_at
+                FROM webhook_endpoints WHERE status = 'enabled'
+              UNION ALL
+              SELECT id::text, name, client_id, certificate_expires_at FROM emr_apps) AS holder
+             JOIN clients ON clients.id = holder.client_id
+       WHERE expires_at <= now() + make_interval(days => ${certificate_days}) ORDER BY holder.id`;
+    return rows.map(({ id, app, expired, expires_at, client_id, public_id, name }) => ({
+      subject: `${id} ${expires_at}`,
+      client_id,
+      summary: `${name}: the certificate for ${app === null ? `endpoint ${id}` : `the EMR app ${app}`} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
+      page: app === null ? `/clients/${public_id}/events/endpoints/${id}` : `/settings/clients/${public_id}`,
     }));
   },
 

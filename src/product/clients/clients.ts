@@ -1,4 +1,4 @@
-import { apiError } from '../../catalog/errors.ts';
+import { type ApiError, apiError } from '../../catalog/errors.ts';
 import { newId, newReference } from '../../catalog/ids.ts';
 import { parseUrl } from '../../catalog/parseUrl.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
@@ -6,7 +6,15 @@ import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import { type DestinationChange, destinationChanges } from '../../platform/security/outbound.ts';
 import type { Context } from '../context.ts';
 import {
+  checkOriginLimits,
+  describeLimits,
+  type OriginLimits,
+  type RequestOrigin,
+  refuseOrigin,
+} from './requestOrigins.ts';
+import {
   addSecret,
+  hasSecret,
   matchSecret,
   type NewSecret,
   readActiveSecrets,
@@ -27,14 +35,17 @@ export type ClientPage = {
   frame_origins: string[];
 };
 
-export type NewClient = { name: string; mode: 'live' | 'test'; callback_urls?: string[] } & Partial<ClientPage>;
+export type NewClient = { name: string; mode: 'live' | 'test'; callback_urls?: string[] } & Partial<
+  ClientPage & OriginLimits
+>;
 
 /** A client in a list. `client_id` is its public id. */
 export type ClientRow = { client_id: string; name: string; mode: Client['mode'] };
 
 /** The settings of a client. Of older secrets, only the time of creation is known. */
 export type ClientSettings = ClientRow &
-  ClientPage & {
+  ClientPage &
+  OriginLimits & {
     created_at: string;
     callback_urls: string[];
     keys: (SecretScope & {
@@ -49,9 +60,12 @@ export type ClientSettings = ClientRow &
     })[];
   };
 
-export type ClientChanges = Partial<ClientPage & Pick<Client, 'callback_urls'>>;
+export type ClientChanges = Partial<ClientPage & OriginLimits & Pick<Client, 'callback_urls'>>;
 
-type ClientWithSecrets = Client & { secrets: readonly StoredSecret[] };
+type ClientWithSecrets = Client & OriginLimits & { secrets: readonly StoredSecret[] };
+
+/** `refused`: because of where the request came from. `genuine`: its secret is one of the client's. */
+type Authentication = { client: Client; secret: SecretScope } | { client: Client; refused: ApiError; genuine: boolean };
 
 /**
  * The client with these credentials, and what its secret permits. Undefined if either is wrong: the caller must not learn
@@ -61,17 +75,35 @@ export async function authenticateClient(
   ctx: Context,
   public_id: string | undefined,
   secret: string | undefined,
-): Promise<{ client: Client; secret: SecretScope } | undefined> {
+  origin: RequestOrigin,
+): Promise<Authentication | undefined> {
   if (!public_id || !secret) return undefined;
-  const client = await ctx.lookups.find<ClientWithSecrets>('client_credentials', public_id, async () => {
-    const [row] = await ctx.db.system<Client[]>`
-      SELECT id, public_id, name, mode, callback_urls FROM clients WHERE public_id = ${public_id}`;
-    return row && { ...row, secrets: await readActiveSecrets(ctx.db.system, row.id) };
-  });
+  const client = await findWithSecrets(ctx, public_id);
+  const refused = client && refuseOrigin(client, origin);
+  if (refused) return { client, refused, genuine: hasSecret(client.secrets, secret) };
   const used = client && matchSecret(client.secrets, secret);
   if (!used) return undefined;
   ctx.secret_uses.note({ client_id: client.id, secret_id: used.id });
   return { client, secret: used };
+}
+
+/** The client with these credentials, which the service itself has stored. */
+export async function findOwnClient(
+  ctx: Context,
+  public_id: string | undefined,
+  secret: string | undefined,
+): Promise<Client | undefined> {
+  const client = public_id && secret ? await findWithSecrets(ctx, public_id) : undefined;
+  return client && hasSecret(client.secrets, secret ?? '') ? client : undefined;
+}
+
+function findWithSecrets(ctx: Context, public_id: string): Promise<ClientWithSecrets | undefined> {
+  return ctx.lookups.find<ClientWithSecrets>('client_credentials', public_id, async () => {
+    const [row] = await ctx.db.system<(Client & OriginLimits)[]>`
+      SELECT id, public_id, name, mode, callback_urls, allowed_networks, certificate_fingerprints
+        FROM clients WHERE public_id = ${public_id}`;
+    return row && { ...row, secrets: await readActiveSecrets(ctx.db.system, row.id) };
+  });
 }
 
 /** A client identified by other means than its credentials, such as a link token. */
@@ -108,9 +140,11 @@ export async function createClient(
   const id = newId();
   const public_id = newReference(client.mode === 'live' ? 'live_client_id' : 'test_client_id');
   const client_secret = await db.tenant(id, async (tx) => {
-    await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins, logo, colour)
+    await tx`INSERT INTO clients (id, public_id, name, mode, callback_urls, frame_origins, logo, colour,
+        allowed_networks, certificate_fingerprints)
       VALUES (${id}, ${public_id}, ${client.name}, ${client.mode}, ${client.callback_urls ?? []},
-              ${client.frame_origins ?? []}, ${client.logo ?? null}, ${client.colour ?? null})`;
+              ${client.frame_origins ?? []}, ${client.logo ?? null}, ${client.colour ?? null},
+              ${client.allowed_networks ?? []}, ${client.certificate_fingerprints ?? []})`;
     await record(tx, { id, client_id: public_id });
     return addSecret(tx, id, client.mode, secret);
   });
@@ -125,6 +159,7 @@ export async function setInputsDeletedThrough(tx: Tx, client_id: string, through
 export async function readClientSettings(tx: Tx, client_id: string): Promise<ClientSettings> {
   const [row] = await tx<ClientSettings[]>`
     SELECT public_id AS client_id, name, mode, iso(created_at) AS created_at, callback_urls, frame_origins, logo, colour,
+           allowed_networks, certificate_fingerprints,
            (SELECT coalesce(json_agg(json_build_object(
                      'id', replace(id::text, '-', ''), 'last_four', last_four, 'label', label, 'created_by', created_by,
                      'created_at', iso(created_at), 'expires_at', iso(expires_at), 'last_used_at', iso(last_used_at),
@@ -150,8 +185,15 @@ export async function changeClient(
 
 type ClientUrls = { callback_urls?: string[]; frame_origins?: string[] };
 
-/** The audit detail of a change of the pages that get tokens or may embed Link. */
-export function describeDestinations(before: ClientUrls, after: ClientUrls): { destinations?: DestinationChange[] } {
+/** The audit detail of a change: the pages that get tokens or may embed Link, and where requests may come from. */
+export function describeClientChange(
+  before: ClientUrls & Partial<OriginLimits>,
+  after: ClientUrls & Partial<OriginLimits>,
+): Record<string, unknown> {
+  return { ...describeDestinations(before, after), ...describeLimits(before, after) };
+}
+
+function describeDestinations(before: ClientUrls, after: ClientUrls): { destinations?: DestinationChange[] } {
   const destinations = [
     ...destinationChanges('callback_url', before.callback_urls ?? [], after.callback_urls ?? []),
     ...destinationChanges('frame_origin', before.frame_origins ?? [], after.frame_origins ?? []),
@@ -160,8 +202,11 @@ export function describeDestinations(before: ClientUrls, after: ClientUrls): { d
 }
 
 /** Validates what the schema cannot express and throws on the first error. Returns the settings in canonical form. */
-export function checkClient(changes: ClientChanges): ClientChanges {
-  const checked = { ...changes };
+export function checkClient({ config }: Pick<Context, 'config'>, changes: ClientChanges): ClientChanges {
+  const checked = { ...changes, ...checkOriginLimits(changes) };
+  if (changes.certificate_fingerprints?.length && config.client_certificate_header === undefined) {
+    throw invalid('certificate_fingerprints', 'can be used only if CLIENT_CERTIFICATE_HEADER is set on the server');
+  }
   if (changes.callback_urls) checked.callback_urls = changes.callback_urls.map(checkCallback);
   if (changes.frame_origins) checked.frame_origins = changes.frame_origins.map(readOrigin);
   if (typeof changes.colour === 'string') checked.colour = readColour(changes.colour);

@@ -24,10 +24,19 @@ export async function readActiveSecrets(sql: Query, client_id: string): Promise<
      WHERE client_id = ${client_id} AND revoked_at IS NULL ORDER BY id`;
 }
 
+/** Whether one of these secrets was sent, expired or not. */
+export function hasSecret(secrets: readonly StoredSecret[], sent: string): boolean {
+  return findSecret(secrets, sent) !== undefined;
+}
+
+function findSecret(secrets: readonly StoredSecret[], sent: string): StoredSecret | undefined {
+  const hash = hashCredential(sent);
+  return secrets.find(({ secret_hash }) => sameHash(secret_hash, hash));
+}
+
 /** The one of these secrets that was sent. */
 export function matchSecret(secrets: readonly StoredSecret[], sent: string): StoredSecret | undefined {
-  const hash = hashCredential(sent);
-  const match = secrets.find(({ secret_hash }) => sameHash(secret_hash, hash));
+  const match = findSecret(secrets, sent);
   if (match?.expires_at && match.expires_at.getTime() <= Date.now()) {
     throw apiError('client_secret_expired', { expired_at: match.expires_at.toISOString() });
   }

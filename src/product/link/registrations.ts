@@ -4,6 +4,7 @@ import { parseUrl } from '../../catalog/parseUrl.ts';
 import type { Connector, Credentials, SignInWay } from '../../emr/connector.ts';
 import { type EndpointPins, fillPin, isAddress, same_host } from '../../emr/endpointPins.ts';
 import { checkUrl, emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
+import { checkCertificates, no_certificates, type SentCertificates } from '../accounts/appCertificates.ts';
 import { checkMrnSetting } from '../accounts/askEmr.ts';
 import type { MrnSetting } from '../accounts/capabilities.ts';
 import { requireConnector } from '../accounts/connectAccount.ts';
@@ -28,6 +29,7 @@ export type NewApp = {
   tenant_path?: string | null;
   credentials: Record<string, string>;
 } & SentSettings &
+  SentCertificates &
   Partial<MrnSetting>;
 
 /** Fields that are not sent stay as they are. */
@@ -51,6 +53,7 @@ export function checkNewApp(ctx: CheckContext, { emr, logo = null, ...sent }: Ne
     uses_key_set: way.must_register === 'key_set',
     ...checkPins(ctx, way, sent),
     ...checkRequestSettings(sent),
+    ...checkCertificates(no_certificates, sent),
     ...checkMrnSetting(ctx, connector.name, sent),
   };
 }
@@ -72,6 +75,7 @@ export function checkAppChanges(ctx: CheckContext, app: EmrApp, changes: AppChan
     uses_key_set: way.must_register === 'key_set',
     ...checkPins(ctx, way, { hosts: [...hosts], token_endpoint, authorization_endpoint, issuer, tenant_path }),
     ...checkRequestSettings({ ...app, ...changes }),
+    ...checkCertificates(app, changes),
     ...checkMrnSetting(ctx, app.connector, { ...app, ...changes }),
   };
 }

@@ -1,10 +1,12 @@
 import type { Batch } from '../../platform/db/batches.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type Lease, LeaseLost } from '../../platform/db/lease.ts';
+import type { TlsIdentity } from '../../platform/security/tlsIdentity.ts';
 import type { SpanOptions } from '../../platform/telemetry/telemetry.ts';
 import { type Circuits, hung_after_ms } from '../../platform/worker/backoff.ts';
 import { stop_reasons } from '../../platform/worker/worker.ts';
 import type { Audit, AuditEntry, Context } from '../context.ts';
+import { openIdentity } from './certificates.ts';
 import {
   addAttempts,
   type Delivery,
@@ -37,7 +39,8 @@ export async function deliver(
   options: Options = {},
 ): Promise<void> {
   try {
-    const { delivery, secrets } = await load(ctx, lease);
+    const loaded = await load(ctx, lease);
+    const { delivery } = loaded;
     if (!delivery.enabled) {
       await ctx.db.repeatable(lease.client_id, (tx) => failDisabled(tx, lease, delivery));
       ctx.log.info(logFields(delivery), 'webhook not sent: endpoint disabled');
@@ -48,7 +51,7 @@ export async function deliver(
     const pause_ms = options.circuits?.admit(delivery.endpoint_id) ?? 0;
     if (pause_ms > 0) return await ctx.db.repeatable(lease.client_id, (tx) => deferDelivery(tx, lease, pause_ms));
     await ctx.telemetry.span(`webhook ${delivery.event_type}`, attemptSpan(delivery), () =>
-      attempt(ctx, lease, { delivery, secrets }, { ...options, signal }),
+      attempt(ctx, lease, loaded, { ...options, signal }),
     );
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error;
@@ -56,17 +59,17 @@ export async function deliver(
   }
 }
 
-type Loaded = { delivery: Delivery; secrets: string[] };
+type Loaded = { delivery: Delivery; secrets: string[]; identity: TlsIdentity | undefined };
 
 async function attempt(
   ctx: DeliveryContext,
   lease: Lease,
-  { delivery, secrets }: Loaded,
+  { delivery, secrets, identity }: Loaded,
   { signal, timeout_ms, circuits, random }: Options & { signal: AbortSignal },
 ): Promise<void> {
   const { url, event_id: id, body } = delivery;
   const number = delivery.attempts + 1;
-  const webhook = { url, id, body, secrets, attempt: number };
+  const webhook = { url, id, body, secrets, identity, attempt: number };
   const outcome = await sendWebhook(ctx, webhook, { signal, timeout_ms });
   circuits?.report(delivery.endpoint_id, assessHealth(outcome));
   if (outcome === undefined) {
@@ -154,7 +157,16 @@ const delivery_batch: Batch<Pick<DeliveryContext, 'vault'> & { lease: Lease }, L
     );
     const endpoint_ids = deliveries.flatMap((delivery) => delivery?.endpoint_id ?? []);
     const secrets = await readEndpointSecrets(first.vault, tx, [...new Set(endpoint_ids)]);
-    return deliveries.map((delivery) => delivery && { delivery, secrets: secrets.get(delivery.endpoint_id) ?? [] });
+    return Promise.all(
+      deliveries.map(
+        async (delivery) =>
+          delivery && {
+            delivery,
+            secrets: secrets.get(delivery.endpoint_id) ?? [],
+            identity: await openIdentity(first.vault, tx, delivery.endpoint_id, delivery),
+          },
+      ),
+    );
   },
 };
 

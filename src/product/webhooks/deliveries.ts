@@ -6,6 +6,7 @@ import { first_id } from '../../platform/db/walk.ts';
 import { formatCursor, readPosition } from '../../platform/security/cursors.ts';
 import { jittered } from '../../platform/worker/backoff.ts';
 import type { Context } from '../context.ts';
+import type { StoredCertificate } from './certificates.ts';
 import { isSubscribed } from './endpoints.ts';
 
 /** Everything a worker needs to make an attempt. */
@@ -27,7 +28,7 @@ export type Delivery = {
   paused: boolean;
   /** The span that sent the event. */
   traceparent: string | null;
-};
+} & StoredCertificate;
 
 export type Attempt = {
   number: number;
@@ -63,7 +64,7 @@ export async function readDeliveries(tx: Tx, leases: readonly Lease[]): Promise<
     SELECT lease.position, delivery.id, delivery.client_id, delivery.event_id, delivery.endpoint_id, delivery.attempts,
            delivery.schedule_from, event.type AS event_type, event.account_id, event.job_id, event.mrns, event.body,
            event.traceparent, endpoint.url, endpoint.status = 'enabled' AS enabled,
-           endpoint.paused_at IS NOT NULL AS paused
+           endpoint.paused_at IS NOT NULL AS paused, endpoint.certificate, endpoint.certificate_key_sealed
       FROM ${heldDeliveries(tx, leases)}
       CROSS JOIN LATERAL (SELECT type, account_id, job_id, mrns, body, traceparent FROM events
         WHERE events.id = delivery.event_id LIMIT 1) AS event

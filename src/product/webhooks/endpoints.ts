@@ -1,5 +1,6 @@
 import type { EventType } from '../../model/events.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import { describeCertificate } from '../../platform/security/certificates.ts';
 import { destinationChange, formatDestination } from '../../platform/security/outbound.ts';
 
 /** Which events an endpoint receives. */
@@ -19,12 +20,14 @@ export type Endpoint = Subscription & {
   disabled_reason: string | null;
   /** Deliveries wait until it is resumed. */
   paused: boolean;
+  /** The certificate that the receiver is shown, in PEM form with its chain. */
+  certificate: string | null;
   created_at: Date;
 };
 
 function endpointColumns(sql: Query): Fragment {
   return sql`id, url, status, disabled_reason, event_types, org_ids, sync_events, paused_at IS NOT NULL AS paused,
-    created_at`;
+    certificate, created_at`;
 }
 
 /** The tenant's endpoints, oldest first. */
@@ -161,8 +164,39 @@ export async function enableEndpoint(tx: Tx, id: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-export async function moveEndpoint(tx: Tx, id: string, url: string): Promise<void> {
-  await tx`UPDATE webhook_endpoints SET url = ${url} WHERE id = ${id}`;
+/** The certificate is for the receiver that it was entered for, so it does not move to another host. */
+export async function moveEndpoint(tx: Tx, { id, url }: Pick<Endpoint, 'id' | 'url'>, to: string): Promise<void> {
+  await tx`UPDATE webhook_endpoints SET url = ${to} WHERE id = ${id}`;
+  if (new URL(url).origin !== new URL(to).origin) await setCertificate(tx, id, no_certificate);
+}
+
+/** The columns of a certificate. */
+export type CertificateColumns = {
+  certificate: string | null;
+  certificate_key_sealed: Buffer | null;
+  certificate_expires_at: Date | null;
+};
+
+export const no_certificate: CertificateColumns = {
+  certificate: null,
+  certificate_key_sealed: null,
+  certificate_expires_at: null,
+};
+
+export async function setCertificate(tx: Tx, id: string, columns: CertificateColumns): Promise<void> {
+  const { certificate, certificate_key_sealed: key, certificate_expires_at: expires_at } = columns;
+  await tx`UPDATE webhook_endpoints SET certificate = ${certificate}, certificate_key_sealed = ${key},
+    certificate_expires_at = ${expires_at?.toISOString() ?? null}::text::timestamptz WHERE id = ${id}`;
+}
+
+/** The certificate of an endpoint with its sealed key. */
+export async function readCertificate(
+  tx: Tx,
+  id: string,
+): Promise<Pick<CertificateColumns, 'certificate' | 'certificate_key_sealed'> | undefined> {
+  const [row] = await tx<CertificateColumns[]>`
+    SELECT certificate, certificate_key_sealed FROM webhook_endpoints WHERE id = ${id}`;
+  return row;
 }
 
 export async function markDisabled(tx: Tx, id: string, reason: string): Promise<boolean> {
@@ -216,7 +250,12 @@ export function describeChange(before: Endpoint | undefined, after: Endpoint | u
     ...difference('org_ids', before && (before.org_ids ?? 'all'), after && (after.org_ids ?? 'all')),
     ...difference('sync_events', before?.sync_events ?? false, after?.sync_events ?? false),
     ...difference('paused', before?.paused ?? false, after?.paused ?? false),
+    ...difference('certificate', readEndpointFingerprint(before), readEndpointFingerprint(after)),
   };
+}
+
+function readEndpointFingerprint(endpoint: Endpoint | undefined): string | null {
+  return endpoint?.certificate ? describeCertificate(endpoint.certificate).fingerprint : null;
 }
 
 /** The values before and after, if they differ; null stands for an endpoint that does not exist. */

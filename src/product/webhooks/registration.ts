@@ -81,7 +81,7 @@ export async function changeEndpoint(
   { url, paused, ...fields }: EndpointFields & { url?: string | undefined; paused?: boolean | undefined },
 ): Promise<void> {
   const { id } = endpoint;
-  if (url !== undefined && url !== endpoint.url) await changeUrl(ctx, tx, { id, url });
+  if (url !== undefined && url !== endpoint.url) await changeUrl(ctx, tx, endpoint, url);
   await setSubscription(tx, id, withFields(endpoint, fields));
   if (paused === undefined || paused === endpoint.paused) return;
   await setPaused(tx, id, paused);
@@ -93,17 +93,13 @@ function withFields(before: Subscription | undefined, fields: EndpointFields): S
   return { event_types: event_types ?? null, org_ids: org_ids ?? null, sync_events: sync_events ?? false };
 }
 
-async function changeUrl(
-  ctx: Pick<Context, 'config'>,
-  tx: Tx,
-  { id, url }: { id: string; url: string },
-): Promise<void> {
+async function changeUrl(ctx: Pick<Context, 'config'>, tx: Tx, endpoint: Endpoint, url: string): Promise<void> {
   const checked = checkUrl(url, webhookRules(ctx.config));
   if ('refused' in checked) throw refused(checked.refused);
   if ((await listEndpoints(tx)).some((each) => each.url === url)) throw refused('is already registered.');
-  const [built_in] = await tx`SELECT FROM receivers WHERE endpoint_id = ${id}`;
+  const [built_in] = await tx`SELECT FROM receivers WHERE endpoint_id = ${endpoint.id}`;
   if (built_in) throw refused('of the built-in receiver cannot be changed.');
-  await moveEndpoint(tx, id, url);
+  await moveEndpoint(tx, endpoint, url);
 }
 
 /**

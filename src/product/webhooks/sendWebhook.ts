@@ -1,9 +1,11 @@
 import { newId } from '../../catalog/ids.ts';
 import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { signWebhook } from '../../platform/security/signatures.ts';
+import type { TlsIdentity } from '../../platform/security/tlsIdentity.ts';
 import type { Context } from '../context.ts';
+import { openIdentity } from './certificates.ts';
 import { retryAfterS } from './deliveries.ts';
-import { listEndpoints } from './endpoints.ts';
+import { findEndpoint, readCertificate } from './endpoints.ts';
 import { readLiveSecrets } from './secrets.ts';
 
 /** The result of one attempt. */
@@ -22,7 +24,15 @@ export type Outcome = {
   duration_ms: number;
 };
 
-export type Webhook = { url: string; id: string; body: string; attempt: number; secrets: readonly string[] };
+export type Webhook = {
+  url: string;
+  id: string;
+  body: string;
+  attempt: number;
+  secrets: readonly string[];
+  /** The certificate to present to the receiver. */
+  identity?: TlsIdentity | undefined;
+};
 
 /** A hanging receiver occupies one of the worker's slots this long. */
 export const timeout_ms = 15_000;
@@ -33,7 +43,7 @@ export const response_bytes_max = 65_536;
 /** Sends a signed webhook once. Undefined if our side aborted it: then the outcome is unknown and not counted. */
 export async function sendWebhook(
   ctx: Pick<Context, 'webhook_outbound'>,
-  { url, id, body, attempt, secrets }: Webhook,
+  { url, id, body, attempt, secrets, identity }: Webhook,
   limits: { signal: AbortSignal; timeout_ms?: number | undefined },
 ): Promise<Outcome | undefined> {
   const started_ms = performance.now();
@@ -56,6 +66,7 @@ export async function sendWebhook(
       body,
       timeout_ms: limits.timeout_ms ?? timeout_ms,
       signal: limits.signal,
+      identity,
       response_bytes_max,
     });
     const snippet = toSnippet(response_body, headers['content-type']);
@@ -96,8 +107,11 @@ export async function testEndpoint(
   endpoint_id: string,
 ): Promise<TestResult | undefined> {
   const target = await ctx.db.tenant(client_id, async (tx) => {
-    const endpoint = (await listEndpoints(tx)).find((each) => each.id === endpoint_id);
-    return endpoint && { url: endpoint.url, secrets: await readLiveSecrets(ctx.vault, tx, endpoint_id) };
+    const endpoint = await findEndpoint(tx, endpoint_id);
+    const stored = await readCertificate(tx, endpoint_id);
+    if (!endpoint || !stored) return undefined;
+    const identity = await openIdentity(ctx.vault, tx, endpoint_id, stored);
+    return { url: endpoint.url, secrets: await readLiveSecrets(ctx.vault, tx, endpoint_id), identity };
   });
   if (!target) return undefined;
   const id = newId();

@@ -58,9 +58,28 @@ function addServe(program: Command, config: LoadConfig, loadService: LoadService
 }
 
 function addClients(program: Command, config: LoadConfig): void {
-  program
-    .command('clients')
-    .description('manage clients')
+  const clients = program.command('clients').description('manage clients');
+  clients
+    .command('list')
+    .description('list clients, and where their requests may come from')
+    .option(...json)
+    .action(async (options) => (await import('./clients.ts')).listClientsCommand(await config(), options));
+  clients
+    .command('change')
+    .description('set where requests of a client may come from; takes effect at once')
+    .option('--client <client_id>', 'the client (required)')
+    .addOption(repeated('--network <network>', 'an address or network, such as 10.0.0.0/8; repeatable; replaces all'))
+    .option('--any-network', 'accept requests from anywhere')
+    .addOption(
+      repeated(
+        '--certificate <certificate>',
+        'a file, or SHA-256 fingerprint, of a certificate that requests must be sent with; repeatable; replaces all',
+      ),
+    )
+    .option('--no-certificates', 'require no certificate')
+    .option(...json)
+    .action(async (options) => (await import('./clients.ts')).changeClientCommand(await config(), asWritten(options)));
+  clients
     .command('create')
     .description('create a client; its secret is shown once')
     .option('--name <name>', 'name of the application (required)')
@@ -69,6 +88,13 @@ function addClients(program: Command, config: LoadConfig): void {
     .addOption(repeated('--frame-origin <origin>', 'an origin that may embed Link; repeatable'))
     .option('--logo <file>', 'a .png, .jpg or .svg file')
     .option('--colour <#rrggbb>', 'button color in Link')
+    .addOption(repeated('--network <network>', 'an address or network that requests may come from; repeatable'))
+    .addOption(
+      repeated(
+        '--certificate <certificate>',
+        'a file, or SHA-256 fingerprint, of a certificate that requests must be sent with; repeatable',
+      ),
+    )
     .option(...json)
     .action(async (options) =>
       (await import('./credentials.ts')).createClientCommand(await config(), asWritten(options)),
@@ -212,6 +238,11 @@ function addEmrApps(program: Command, config: LoadConfig): void {
     .option('--authorization-endpoint <url>', 'add, change: the same for the EMR’s sign-in page')
     .option('--issuer <url>', 'add, change: the issuer, if it is not on the host of the sign-in page')
     .option('--tenant-path <path>', 'add, change: where the EMR’s address has {tenant}, such as /r4/{tenant}')
+    .option('--certificate-file <file>', 'add, change: PEM file with the certificate that the EMR is shown')
+    .option('--certificate-key-file <file>', 'add, change: PEM file with its private key')
+    .option('--no-certificate-file', 'change: show the EMR no certificate')
+    .option('--ca-file <file>', 'add, change: PEM file with authorities that the EMR’s certificate may come from')
+    .option('--no-ca-file', 'change: only the public authorities')
     .option('--logo <file>', 'add, change: a .png, .jpg or .svg file')
     .option('--mrn-system <uri>', 'add, change: identifier system of the MRN')
     .option('--mrn-type <code>', 'add, change: identifier type of the MRN')

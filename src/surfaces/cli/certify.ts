@@ -10,7 +10,8 @@ import { type GivenSettings, missingParams, practiceParams, type SearchConstants
 import { emrRules, syntaxRefusal } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
-import { matchEmrApps, toEndpoint } from '../../product/accounts/emrApps.ts';
+import { withCertificates } from '../../product/accounts/appCertificates.ts';
+import { type EmrApp, matchEmrApps, toEndpoint } from '../../product/accounts/emrApps.ts';
 import { checkRequestSettings } from '../../product/link/requestSettings.ts';
 import { findClient, withAudit } from './audit.ts';
 import { type AppFields, readCredentialsFile } from './credentialsFile.ts';
@@ -50,7 +51,7 @@ export async function certifyCommand(config: Config, name: string | undefined, v
     const { pins, ...requests } = app ? toEndpoint(app, search_params) : {};
     await certifyWith(config, values, {
       ...{ ...checked, keys: clientKeys({ db, vault }, client_id) },
-      ...{ pins: checked.pins ?? pins, requests: { ...requests, ...checked.requests, search_params } },
+      ...{ pins: checked.pins ?? pins, requests: { ...requests, ...checked.requests, search_params }, app },
     });
   });
 }
@@ -62,12 +63,14 @@ type Checked = {
   keys?: EmrEndpoint['keys'];
   pins?: EmrEndpoint['pins'];
   requests: GivenSettings;
+  /** Its certificates are used. */
+  app?: EmrApp | undefined;
 };
 
 async function certifyWith(
   config: Config,
   values: Values,
-  { connector, address, credentials, keys, pins, requests }: Checked,
+  { connector, address, credentials, keys, pins, requests, app }: Checked,
 ): Promise<void> {
   const way = connector.sign_in_ways?.find(({ name }) => name === credentials.way);
   if (way?.must_register === 'key_set' && !keys) {
@@ -88,7 +91,7 @@ async function certifyWith(
       pins,
       requests,
       one_time_code: () => values['one-time-code'],
-      outbound,
+      outbound: app ? withCertificates(outbound, address, app) : outbound,
       writes,
       patient_mrn: values['patient-mrn'],
       merged_mrn: values['merged-mrn'],

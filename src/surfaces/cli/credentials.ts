@@ -1,14 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { ApiError, StartFailure } from '../../catalog/errors.ts';
 import type { Config } from '../../catalog/settings/config.ts';
+import { readFingerprint } from '../../platform/security/certificates.ts';
 import { clientKeys } from '../../platform/security/signingKeys.ts';
 import {
   type ClientChanges,
   checkClient,
   createClient,
-  describeDestinations,
+  describeClientChange,
   type NewClient,
 } from '../../product/clients/clients.ts';
+import type { OriginLimits } from '../../product/clients/requestOrigins.ts';
 import { resetOperator } from '../../product/operators/localAccounts.ts';
 import { findOperator } from '../../product/operators/operators.ts';
 import { command_line, findClient, withAudit } from './audit.ts';
@@ -21,7 +23,10 @@ type Values = JsonOption & {
   'frame-origin'?: string[] | undefined;
   logo?: string | undefined;
   colour?: string | undefined;
-};
+} & LimitOptions;
+
+/** Where requests of a client may come from. */
+export type LimitOptions = { network?: string[] | undefined; certificate?: string[] | undefined };
 
 /** Creates a client and prints its credentials. Works whether or not the service is running. */
 export async function createClientCommand(config: Config, values: Values): Promise<void> {
@@ -37,7 +42,7 @@ export async function createClientCommand(config: Config, values: Values): Promi
           action: 'client.create',
           outcome: 'created',
           subject: client_id,
-          detail: describeDestinations({}, client),
+          detail: describeClientChange({}, client),
         }),
       { created_by: command_line.actor },
     ),
@@ -54,7 +59,8 @@ async function readValues(config: Config, values: Values): Promise<NewClient> {
   if (!values.name) throw new StartFailure('A name is required: chartwire clients create --name "Front desk app"');
   const mode = values.mode ?? (config.sandbox ? 'test' : 'live');
   if (mode !== 'live' && mode !== 'test') throw new StartFailure(`--mode must be live or test, not '${mode}'.`);
-  const checked = checkOptions({
+  const checked = checkOptions(config, {
+    ...(await readLimits(values)),
     callback_urls: values['callback-url'] ?? [],
     frame_origins: values['frame-origin'] ?? [],
     logo: values.logo === undefined ? null : await readLogo(values.logo),
@@ -63,7 +69,28 @@ async function readValues(config: Config, values: Values): Promise<NewClient> {
   return { name: values.name, mode, ...checked };
 }
 
+/** The limits that the options name. A certificate is a file, or its fingerprint. */
+export async function readLimits({ network, certificate }: LimitOptions): Promise<Partial<OriginLimits>> {
+  const fingerprints = certificate && (await Promise.all(certificate.map(readCertificateOption)));
+  return {
+    ...(network && { allowed_networks: network }),
+    ...(fingerprints && { certificate_fingerprints: fingerprints }),
+  };
+}
+
+async function readCertificateOption(option: string): Promise<string> {
+  if (readFingerprint(option) !== undefined) return option;
+  return readFile(option, 'utf8').catch((cause: unknown) => {
+    throw new StartFailure(
+      `--certificate must be a SHA-256 fingerprint, or a file with a certificate: cannot read the file ${option}.`,
+      { cause },
+    );
+  });
+}
+
 const options: Record<string, string> = {
+  allowed_networks: '--network',
+  certificate_fingerprints: '--certificate',
   callback_urls: '--callback-url',
   frame_origins: '--frame-origin',
   logo: '--logo',
@@ -71,9 +98,9 @@ const options: Record<string, string> = {
 };
 
 /** Applies the dashboard's rules. Errors name the command line option instead of the field. */
-function checkOptions(changes: ClientChanges): ClientChanges {
+export function checkOptions(config: Config, changes: ClientChanges): ClientChanges {
   try {
-    return checkClient(changes);
+    return checkClient({ config }, changes);
   } catch (error) {
     if (!(error instanceof ApiError) || error.field === undefined) throw error;
     const { field, message } = error;

@@ -1,11 +1,18 @@
+import { readFile } from 'node:fs/promises';
 import { ApiError, apiError, StartFailure } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { EndpointPins } from '../../emr/endpointPins.ts';
 import { loadConnectors } from '../../emr/outside/outsideConnectors.ts';
 import type { Database, Tx } from '../../platform/db/database.ts';
+import { describeCertificate, describeCertificates } from '../../platform/security/certificates.ts';
 import type { SystemKeys } from '../../platform/security/masterKeys.ts';
 import type { Vault } from '../../platform/security/vault.ts';
+import {
+  type AppCertificates,
+  describeCertificateChange,
+  type SentCertificates,
+} from '../../product/accounts/appCertificates.ts';
 import {
   addEmrApp,
   appDestinations,
@@ -33,6 +40,9 @@ type Values = JsonOption & {
   'tenant-path'?: string | undefined;
   logo?: string | undefined;
   'credentials-file'?: string | undefined;
+  'certificate-file'?: string | false | undefined;
+  'certificate-key-file'?: string | undefined;
+  'ca-file'?: string | false | undefined;
   'mrn-system'?: string | undefined;
   'mrn-type'?: string | undefined;
   app?: string | undefined;
@@ -78,6 +88,8 @@ async function list({ tx, client_id, vault, ...installation }: Work, values: Val
     ...{ token_endpoint: app.token_endpoint, authorization_endpoint: app.authorization_endpoint, issuer: app.issuer },
     ...{ tenant_path: app.tenant_path, scope: app.scope, header_names: Object.keys(app.headers) },
     ...{ search_params: app.search_params, bulk_group: app.bulk_group },
+    ...{ certificate: app.certificate && describeCertificate(app.certificate) },
+    ...{ authorities: app.ca_certificates === null ? [] : describeCertificates(app.ca_certificates) },
     ...{ accounts: app.accounts, registered: app.registered, mrn_system: app.mrn_system, mrn_type: app.mrn_type },
     ...describeRegistration(installation, values, app),
   }));
@@ -87,6 +99,7 @@ async function list({ tx, client_id, vault, ...installation }: Work, values: Val
     const more = [
       ...(mrn.length > 0 ? [`MRN: ${mrn.join(' ')}`] : []),
       ...(app.registered ? [] : ['no client ID yet']),
+      ...(app.certificate ? [`certificate until ${app.certificate.expires_at.slice(0, 10)}`] : []),
     ];
     return [...columns, `${app.accounts} accounts`, ...more].join('  ');
   });
@@ -100,7 +113,17 @@ async function add({ tx, client_id, config, connectors, ...keys }: Work, values:
   const { name, emr = '', host } = values;
   const hosts = [...(host ?? fields.hosts ?? [])];
   const mrn = { mrn_system: values['mrn-system'] ?? null, mrn_type: values['mrn-type'] ?? null };
-  const app_input = { name, logo, emr, ...fields, hosts, credentials, ...endpointsIn(values), ...mrn };
+  const app_input = {
+    name,
+    logo,
+    emr,
+    ...fields,
+    hosts,
+    credentials,
+    ...endpointsIn(values),
+    ...mrn,
+    ...(await readPems(values)),
+  };
   const app = checkNewApp({ config, connectors }, app_input);
   const id = await addEmrApp(keys, tx, { client_id, ...app });
   return saved({ config, connectors }, values, { id, ...app }, undefined);
@@ -121,6 +144,7 @@ async function change({ tx, config, connectors, ...keys }: Work, values: Values)
     ...(values['mrn-system'] !== undefined && { mrn_system: values['mrn-system'] }),
     ...(values['mrn-type'] !== undefined && { mrn_type: values['mrn-type'] }),
     ...endpointsIn(values),
+    ...(await readPems(values)),
   });
   await changeEmrApp({ ...keys, connectors }, tx, changed);
   return saved({ config, connectors }, values, changed, app);
@@ -141,6 +165,27 @@ async function findNamed({ vault }: Pick<Work, 'vault'>, tx: Tx, { app: app_id }
   return app;
 }
 
+/** Certificates and the key from files; `--no-…` removes them. */
+async function readPems(values: Values): Promise<SentCertificates> {
+  const { 'certificate-file': certificate, 'certificate-key-file': key, 'ca-file': authorities } = values;
+  if (certificate === false && key !== undefined) {
+    throw new StartFailure('--no-certificate-file and --certificate-key-file exclude each other.');
+  }
+  return {
+    ...(typeof certificate === 'string' && { certificate: await readPem('--certificate-file', certificate) }),
+    ...(key !== undefined && { certificate_key: await readPem('--certificate-key-file', key) }),
+    ...(typeof authorities === 'string' && { ca_certificates: await readPem('--ca-file', authorities) }),
+    ...(certificate === false && { certificate: null, certificate_key: null }),
+    ...(authorities === false && { ca_certificates: null }),
+  };
+}
+
+function readPem(option: string, path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new StartFailure(`${option}: cannot read the file ${path}.`, { cause });
+  });
+}
+
 function endpointsIn(values: Values) {
   return {
     ...(values['token-endpoint'] !== undefined && { token_endpoint: values['token-endpoint'] }),
@@ -150,10 +195,10 @@ function endpointsIn(values: Values) {
   };
 }
 
-type SavedApp = Pick<EmrApp, 'id' | 'connector' | 'credentials' | keyof EndpointPins>;
+type SavedApp = Pick<EmrApp, 'id' | 'connector' | 'credentials' | keyof EndpointPins | keyof AppCertificates>;
 
 function saved(installation: Installation, values: Values, app: SavedApp, before: EmrApp | undefined): Done {
-  const detail = { destinations: appDestinations(before, app) };
+  const detail = { destinations: appDestinations(before, app), ...describeCertificateChange(before, app) };
   const value = { emr_app_id: app.id, ...describeRegistration(installation, values, app) };
   const lines = Object.entries(value).map(([name, text]) => `${name} ${text}\n`);
   return { subject: app.id, detail, value, text: lines.join('') };

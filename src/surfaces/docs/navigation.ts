@@ -52,6 +52,7 @@ export const sections: readonly Section[] = [
       guide('alerts', 'Alerts', 'Email and webhooks to operators, quiet hours and the daily summary.'),
       guide('backups', 'Backups and upgrades', 'Backups, what to do after a restore, and new versions.'),
       guide('high-availability', 'High availability', 'Several processes, failover, PgBouncer, rolling restarts.'),
+      guide('networks', 'Networks', 'Allowed networks, client certificates, and private authorities of EMRs.'),
       guide('reverse-proxy', 'Reverse proxy', 'HTTPS in front of the service, and TLS to the database.'),
       file('security', 'Security', 'SECURITY.md', 'Secrets, tenant isolation, audit log, reporting a vulnerability.'),
       reference('settings', 'Settings', 'All settings with their defaults.'),

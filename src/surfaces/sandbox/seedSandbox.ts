@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { bindings, findAccountByToken, readAccount } from '../../product/accounts/accounts.ts';
 import { setEmrAddress } from '../../product/accounts/organizations.ts';
-import { authenticateClient, type Client, createClient } from '../../product/clients/clients.ts';
+import { type Client, createClient, findOwnClient } from '../../product/clients/clients.ts';
 import { addSecret } from '../../product/clients/secrets.ts';
 import type { AuditEntry, Context } from '../../product/context.ts';
 import { createLinkToken } from '../../product/link/linkTokens.ts';
@@ -108,8 +108,8 @@ async function ensureClient(
   ctx: Context,
   previous: Partial<Sandbox>,
 ): Promise<{ client: Client; client_secret: string }> {
-  const existing = await authenticateClient(ctx, previous.client_id, previous.client_secret);
-  if (existing && previous.client_secret) return { client: existing.client, client_secret: previous.client_secret };
+  const existing = await findOwnClient(ctx, previous.client_id, previous.client_secret);
+  if (existing && previous.client_secret) return { client: existing, client_secret: previous.client_secret };
   const [row] = await ctx.db.system<Client[]>`
     SELECT id, public_id, name, mode, callback_urls FROM clients
      WHERE name = ${names.client} AND mode = 'test' ORDER BY id LIMIT 1`;

@@ -166,7 +166,7 @@ export async function createReceiver(
   const before = existing && (await findEndpoint(tx, existing.endpoint_id));
   const key = existing ? readKey(existing.url) : newToken('receiver');
   const url = `${ctx.config.base_url}${receiver_path}${key}`;
-  if (existing && existing.url !== url) await moveEndpoint(tx, existing.endpoint_id, url);
+  if (existing && existing.url !== url) await moveEndpoint(tx, { id: existing.endpoint_id, url: existing.url }, url);
   const { id: endpoint_id, after } = await addEndpoint(ctx, tx, client_id, { url });
   if (!existing) await insertReceiver(tx, { client_id, endpoint_id, key });
   const receiver = await findReceiver(tx);

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import { authenticate } from '../../../http/auth/authenticate.ts';
 import { type Endpoint, endpoint, JsonText, WithHeaders } from '../../../http/endpoint.ts';
 import { type EventType as EventTypeName, event_types } from '../../../model/events.ts';
 import { pagination, paging, success, text } from '../../../model/fields.ts';
@@ -77,18 +76,14 @@ export const webhookEventsStream: Endpoint = endpoint({
   }),
   response: Type.String(),
   errors: ['event_streams_exceeded'],
-  handle: async ({ ctx, client, account, headers, query }) => {
+  handle: async ({ ctx, client, account, headers, query, isStillAllowed }) => {
     const { 'last-event-id': last } = headers;
     const stream = streamEvents(ctx.db, {
       client_id: client.id,
       account_id: account?.id,
       types: query.event_types === undefined ? undefined : readTypes(query.event_types),
       after: typeof last === 'string' ? parseId(last) : undefined,
-      isAllowed: () =>
-        authenticate(ctx, webhookEventsStream, { headers, params: {} }).then(
-          () => true,
-          () => false,
-        ),
+      isAllowed: isStillAllowed,
       onSend: async (mrns) => {
         await ctx.audit.record({
           client_id: client.id,

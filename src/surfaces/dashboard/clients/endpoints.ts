@@ -8,7 +8,7 @@ import {
   changeClient,
   checkClient,
   createClient,
-  describeDestinations,
+  describeClientChange,
   readClientSettings,
 } from '../../../product/clients/clients.ts';
 import { addSecret, checkExpiry, revokeSecret } from '../../../product/clients/secrets.ts';
@@ -60,15 +60,15 @@ export const clients_endpoints: readonly Endpoint[] = [
     path: '/dashboard/api/clients/{client_id}',
     auth: 'operator_in_client',
     role: 'owner',
-    summary: 'Update the name, URLs and Link branding of an application',
+    summary: 'Update the name, URLs and Link branding of an application, and where its requests may come from',
     params: Type.Object({ client_id: Type.String() }),
     body: client_changes,
     response: Type.Object({ success, client: client_settings }),
     handle: async ({ ctx, client, body, inTransaction, auditSubject }) => {
-      const changes = checkClient(body);
+      const changes = checkClient(ctx, body);
       const response = await inTransaction(async (tx) => {
         const { before, after } = await changeClient(tx, client.id, changes);
-        auditSubject({ detail: { changed: Object.keys(body), ...describeDestinations(before, after) } });
+        auditSubject({ detail: { changed: Object.keys(body), ...describeClientChange(before, after) } });
         return { success: true, client: after };
       });
       ctx.lookups.clear();

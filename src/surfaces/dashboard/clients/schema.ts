@@ -38,6 +38,10 @@ export const client_settings = Type.Object({
   frame_origins: Type.Array(Type.String()),
   logo: nullable(Type.String()),
   colour: nullable(Type.String()),
+  /** Where requests with its credentials may come from. Empty: anywhere. */
+  allowed_networks: Type.Array(Type.String()),
+  /** SHA-256 of the client certificates of which one must be presented. Empty: none. */
+  certificate_fingerprints: Type.Array(Type.String()),
   keys: Type.Array(client_key),
 });
 
@@ -48,6 +52,9 @@ export const client_changes = Type.Object({
   /** A `data:` URL; null removes the logo. */
   logo: Type.Optional(nullable(Type.String({ maxLength: 90_000 }))),
   colour: Type.Optional(nullable(Type.String({ maxLength: 7 }))),
+  allowed_networks: Type.Optional(Type.Array(Type.String({ maxLength: 100 }), { maxItems: 200 })),
+  /** Fingerprints, or certificates in PEM form. */
+  certificate_fingerprints: Type.Optional(Type.Array(Type.String({ maxLength: 10_000 }), { maxItems: 20 })),
 });
 
 export const new_client = Type.Object({

@@ -4,6 +4,8 @@ import { parseId } from '../../../catalog/ids.ts';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import type { Tx } from '../../../platform/db/database.ts';
+import { describeCertificate, describeCertificates } from '../../../platform/security/certificates.ts';
+import { describeCertificateChange } from '../../../product/accounts/appCertificates.ts';
 import { requireConnector } from '../../../product/accounts/connectAccount.ts';
 import {
   addEmrApp,
@@ -70,7 +72,8 @@ export const emr_apps_endpoints: readonly Endpoint[] = [
       inTransaction(async (tx) => {
         const app = checkNewApp(ctx, body);
         const id = await addEmrApp(ctx, tx, { client_id: client.id, ...app });
-        auditSubject({ subject: id, detail: { destinations: appDestinations(undefined, app) } });
+        const detail = { destinations: appDestinations(undefined, app), ...describeCertificateChange(undefined, app) };
+        auditSubject({ subject: id, detail });
         return { success: true, id, ...registrationUrls(ctx, client, { id, ...app }) };
       }),
   }),
@@ -90,8 +93,8 @@ export const emr_apps_endpoints: readonly Endpoint[] = [
       const response = await inTransaction(async (tx) => {
         const app = await getApp(ctx, tx, params.app_id);
         const changed = checkAppChanges(ctx, app, body);
-        const destinations = appDestinations(app, changed);
-        auditSubject({ subject: app.id, detail: { changed: Object.keys(body), destinations } });
+        const changes = { destinations: appDestinations(app, changed), ...describeCertificateChange(app, changed) };
+        auditSubject({ subject: app.id, detail: { changed: Object.keys(body), ...changes } });
         await changeEmrApp(ctx, tx, changed);
         if (changed.mrn_system !== app.mrn_system || changed.mrn_type !== app.mrn_type) {
           await requestSyncForRule(ctx, tx, client.id, { emr_app_id: app.id });
@@ -155,6 +158,8 @@ function toRow(ctx: Context, client: Client, app: ListedApp): EmrAppRow {
     header_names: Object.keys(headers),
     search_params,
     bulk_group,
+    certificate: app.certificate === null ? null : describeCertificate(app.certificate),
+    authorities: app.ca_certificates === null ? [] : describeCertificates(app.ca_certificates),
     mrn_system,
     mrn_type,
     way,

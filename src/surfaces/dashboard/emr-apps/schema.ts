@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { certificate_info, pem_length_max } from '../../../model/certificate.ts';
 import { credential_max, date_time, id, nullable, secret } from '../../../model/fields.ts';
 import { mrn_setting } from '../accounts/schema.ts';
 
@@ -21,6 +22,10 @@ export const emr_app = Type.Object({
   header_names: Type.Array(Type.String()),
   search_params: Type.Record(Type.String(), Type.String()),
   bulk_group: nullable(Type.String()),
+  /** What the EMR is shown in the TLS handshake; null: nothing. */
+  certificate: nullable(certificate_info),
+  /** Authorities from which the EMR's certificate may come, besides the public ones. */
+  authorities: Type.Array(certificate_info),
   mrn_system: nullable(Type.String()),
   mrn_type: nullable(Type.String()),
   way: Type.String(),
@@ -102,6 +107,13 @@ const request_settings = {
   bulk_group: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
 };
 
+/** For the TLS connections to the EMR. Null removes one. */
+const certificates = {
+  certificate: Type.Optional(nullable(secret({ maxLength: pem_length_max }))),
+  certificate_key: Type.Optional(nullable(secret({ maxLength: pem_length_max }))),
+  ca_certificates: Type.Optional(nullable(secret({ maxLength: pem_length_max }))),
+};
+
 export const new_app = Type.Object({
   name,
   logo: Type.Optional(logo),
@@ -109,6 +121,7 @@ export const new_app = Type.Object({
   hosts,
   ...endpoints,
   ...request_settings,
+  ...certificates,
   credentials,
   ...mrn_setting,
 });
@@ -120,6 +133,7 @@ export const app_changes = Type.Object({
   hosts: Type.Optional(hosts),
   ...endpoints,
   ...request_settings,
+  ...certificates,
   credentials: Type.Optional(credentials),
   ...mrn_setting,
 });

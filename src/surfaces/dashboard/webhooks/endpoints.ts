@@ -1,20 +1,15 @@
-import { type Static, type TObject, Type } from 'typebox';
+import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import { type Endpoint, type EndpointOptions, endpoint } from '../../../http/endpoint.ts';
+import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
+import { key_pair } from '../../../model/certificate.ts';
 import { clearable, id, immediately, nullable, success } from '../../../model/fields.ts';
 import { WebhookChanges, WebhookRequest } from '../../../model/webhook.ts';
-import type { Tx } from '../../../platform/db/database.ts';
-import type { Context } from '../../../product/context.ts';
+import { removeCertificate, saveCertificate } from '../../../product/webhooks/certificates.ts';
 import { hurryDeliveries } from '../../../product/webhooks/deliveries.ts';
 import { disableEndpoint, removeEndpoint } from '../../../product/webhooks/disableEndpoint.ts';
-import {
-  describeChange,
-  enableEndpoint,
-  findEndpoint,
-  type Endpoint as Webhook,
-} from '../../../product/webhooks/endpoints.ts';
+import { describeChange, enableEndpoint } from '../../../product/webhooks/endpoints.ts';
 import {
   clearRequests,
   createReceiver,
@@ -26,9 +21,10 @@ import {
   receiverRefusal,
   setResponse,
 } from '../../../product/webhooks/receiver/receivers.ts';
-import { addEndpoint, changeEndpoint, lockForChange } from '../../../product/webhooks/registration.ts';
+import { addEndpoint, changeEndpoint } from '../../../product/webhooks/registration.ts';
 import { rotateSecret } from '../../../product/webhooks/secrets.ts';
 import { testEndpoint } from '../../../product/webhooks/sendWebhook.ts';
+import { changeWebhook } from './changeWebhook.ts';
 import { describeEndpoints, readEndpointHours, readLastError } from './queries.ts';
 import {
   type ReceiverState,
@@ -146,6 +142,32 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     change: async (ctx, tx, { client_id, webhook, body: { immediately } }) => {
       const rotated = await rotateSecret(ctx, tx, client_id, { endpoint_id: webhook.id, immediately });
       return rotated && { webhook_id: rotated.id, webhook_secret: rotated.secret };
+    },
+  }),
+  changeWebhook({
+    id: 'dashboard.webhooks.set-certificate',
+    fresh_sign_in: true,
+    method: 'POST',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}/certificate',
+    summary: 'Set the certificate that the service presents to the receiver of a webhook endpoint',
+    body: key_pair,
+    response: Type.Object({ success }),
+    change: async (ctx, tx, { client_id, webhook, body }) => {
+      await saveCertificate(ctx, tx, { id: webhook.id, client_id }, body);
+      return {};
+    },
+  }),
+  changeWebhook({
+    id: 'dashboard.webhooks.remove-certificate',
+    fresh_sign_in: true,
+    method: 'DELETE',
+    path: '/dashboard/api/clients/{client_id}/webhooks/{id}/certificate',
+    summary: 'Present no certificate to the receiver of a webhook endpoint',
+    body: Type.Object({}),
+    response: Type.Object({ success }),
+    change: async (_ctx, tx, { webhook }) => {
+      await removeCertificate(tx, webhook.id);
+      return {};
     },
   }),
   changeWebhook({
@@ -313,53 +335,6 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     },
   }),
 ];
-
-type Change<Body extends TObject> = Pick<
-  EndpointOptions<'operator_in_client', Body, undefined, undefined>,
-  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors' | 'fresh_sign_in'
-> & {
-  body: Body;
-  /** What the audit record says beyond the endpoint's URL, status and event types. */
-  describe?: (body: Static<Body>) => Record<string, unknown>;
-  /** Returns the response fields besides `success`, or undefined if there is no such webhook endpoint. */
-  change: (
-    ctx: Context,
-    tx: Tx,
-    target: { client_id: string; webhook: Webhook; body: Static<Body> },
-  ) => Promise<Record<string, unknown> | undefined>;
-};
-
-/** An endpoint that changes one webhook endpoint of a client. Workers and open dashboards are notified. */
-function changeWebhook<Body extends TObject>({
-  change,
-  describe = () => ({}),
-  errors = [],
-  ...declared
-}: Change<Body>): Endpoint {
-  return endpoint({
-    ...declared,
-    surface: 'dashboard',
-    auth: 'operator_in_client',
-    params: Type.Object({ client_id: Type.String(), id: Type.String() }),
-    errors: ['record_not_found', ...errors],
-    handle: async ({ ctx, client, params: { id: webhook_id }, body, inTransaction, auditSubject }) => {
-      const not_found = apiError('record_not_found', { noun: 'Webhook', id: webhook_id });
-      const response = await inTransaction(async (tx) => {
-        const before = await lockForChange(tx, client.id, webhook_id);
-        if (!before) throw not_found;
-        // Parsed by this very schema, but its type is lost through the generic parameter.
-        const requested = body as Static<Body>;
-        const changed = await change(ctx, tx, { client_id: client.id, webhook: before, body: requested });
-        if (!changed) throw not_found;
-        const after = await findEndpoint(tx, webhook_id);
-        auditSubject({ detail: { ...describeChange(before, after), ...describe(requested) } });
-        return { success: true, ...changed };
-      });
-      ctx.notifications.notify('chartwire_deliveries', client.id);
-      return response;
-    },
-  });
-}
 
 function describeReceiver({ endpoint_id, ...state }: Receiver): ReceiverState {
   return { webhook_id: endpoint_id, ...state };

@@ -1,10 +1,11 @@
 import type { Database } from '../../../platform/db/database.ts';
+import { describeCertificate } from '../../../platform/security/certificates.ts';
 import { lastProblem } from '../../../product/webhooks/endpoints.ts';
 import type { WebhookBin, WebhookError, WebhookRow } from './schema.ts';
 
 /** A client's endpoints with their delivery statistics, for the dashboard. Reads the attempts of all endpoints in one pass. */
-export function describeEndpoints(db: Database, client_id: string): Promise<WebhookRow[]> {
-  return db.search<WebhookRow>(
+export async function describeEndpoints(db: Database, client_id: string): Promise<WebhookRow[]> {
+  const rows = await db.search<Omit<WebhookRow, 'certificate'> & { certificate: string | null }>(
     client_id,
     (sql) => sql`
       SELECT endpoint.id, url, endpoint.status, disabled_reason, to_json(event_types) AS event_types,
@@ -15,7 +16,7 @@ export function describeEndpoints(db: Database, client_id: string): Promise<Webh
           WHERE endpoint_id = endpoint.id AND deliveries.status = 'success') AS last_success_at,
         coalesce(day.tries, 0)::int AS tries_day, coalesce(day.successes, 0)::int AS successes_day,
         (SELECT count(*)::int FROM deliveries WHERE endpoint_id = endpoint.id AND ready_at IS NOT NULL) AS pending,
-        EXISTS (SELECT FROM receivers WHERE endpoint_id = endpoint.id) AS built_in
+        EXISTS (SELECT FROM receivers WHERE endpoint_id = endpoint.id) AS built_in, certificate
         FROM webhook_endpoints AS endpoint
         LEFT JOIN (SELECT endpoint_id, count(*) AS tries,
                           count(*) FILTER (WHERE status_code BETWEEN 200 AND 299) AS successes
@@ -24,6 +25,10 @@ export function describeEndpoints(db: Database, client_id: string): Promise<Webh
                     GROUP BY endpoint_id) AS day ON day.endpoint_id = endpoint.id
        ORDER BY endpoint.created_at, endpoint.id`,
   );
+  return rows.map((row) => ({
+    ...row,
+    certificate: row.certificate === null ? null : describeCertificate(row.certificate),
+  }));
 }
 
 /** The attempts to reach an endpoint in each of the last 24 hours, oldest first. */

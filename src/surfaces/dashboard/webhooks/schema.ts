@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { certificate_info } from '../../../model/certificate.ts';
 import { date_time, id, nullable, patientDetail, webhook_url } from '../../../model/fields.ts';
 
 export const webhook_row = Type.Object({
@@ -25,6 +26,8 @@ export const webhook_row = Type.Object({
   pending: Type.Integer(),
   /** Whether this is the built-in receiver. */
   built_in: Type.Boolean(),
+  /** What the receiver is shown in the TLS handshake; null: nothing. */
+  certificate: nullable(certificate_info),
 });
 export type WebhookRow = Static<typeof webhook_row>;
 

@@ -13,6 +13,7 @@ import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { Webhook } from '../../service/types.ts';
 import { EndpointActions } from './EndpointActions.tsx';
+import { EndpointCertificate } from './EndpointCertificate.tsx';
 import { EventTable } from './EventTable.tsx';
 import { ResendFailed } from './ResendFailed.tsx';
 
@@ -71,6 +72,7 @@ function Details({ webhook, hours }: Pick<ResponseOf<'webhooks.get'>, 'webhook' 
           }}
         />
       </Section>
+      <EndpointCertificate webhook={webhook} />
       <Group justify="space-between">
         <Title order={3} size="h4">
           Deliveries

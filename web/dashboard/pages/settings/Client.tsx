@@ -14,6 +14,7 @@ import { useSession } from '../../service/session.tsx';
 import type { ClientSettings } from '../../service/types.ts';
 import { Mode } from './Clients.tsx';
 import { EmrApps } from './EmrApps.tsx';
+import { NetworkAccess } from './NetworkAccess.tsx';
 import { Secrets } from './Secrets.tsx';
 
 export function ClientPage({ client_id }: { client_id: string }) {
@@ -44,6 +45,7 @@ export function ClientPage({ client_id }: { client_id: string }) {
             </Group>
             <Copyable label="client ID" value={client.client_id} />
             <Secrets client={client} />
+            <NetworkAccess client={client} />
             {/* Keyed, so that the form starts over from the saved values. */}
             <LinkSettings key={JSON.stringify({ ...client, keys: 0 })} client={client} />
             <EmrApps client_id={client_id} />

@@ -13,6 +13,7 @@ import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { EmrApp, EmrAppChoice, EmrPreset } from '../../service/types.ts';
 import { MrnFields } from '../accounts/ServerSettings.tsx';
+import { Certificates, certificatesIn } from './EmrAppCertificates.tsx';
 import {
   Credentials,
   credentialsIn,
@@ -193,6 +194,7 @@ function AddApp({ client_id, emrs, presets }: { client_id: string; emrs: EmrAppC
           emr,
           ...endpointsIn(form, wayNamed(chosen, way)),
           ...requestSettingsIn(form),
+          ...certificatesIn(form),
           credentials: credentialsIn(form, chosen, way),
           ...mrnIn(form, chosen),
         };
@@ -240,6 +242,7 @@ function AddApp({ client_id, emrs, presets }: { client_id: string; emrs: EmrAppC
             <Endpoints way={wayNamed(chosen, way)} error={error} app={preset} />
             <RequestSettings error={error} app={preset} />
           </Fragment>
+          <Certificates error={error} />
           {chosen?.has_mrn_rule && <MrnFields error={error} />}
         </>
       )}
@@ -266,6 +269,7 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
           credentials,
           ...endpoints,
           ...requests,
+          ...certificatesIn(form),
           ...mrnIn(form, emr),
         };
         return call('emr-apps.update', { client_id, app_id: app.id }, { body });
@@ -278,6 +282,7 @@ function EditApp({ client_id, emrs, app }: { client_id: string; emrs: EmrAppChoi
           <Credentials emr={emr} way={way} onWay={setWay} error={error} app={app} />
           <Endpoints way={wayNamed(emr, way)} error={error} app={app} />
           <RequestSettings error={error} app={app} />
+          <Certificates error={error} app={app} />
           {emr?.has_mrn_rule && <MrnFields setting={app} error={error} />}
         </>
       )}
