@@ -72,3 +72,5 @@ GRANT SELECT, DELETE ON patient_reads TO chartwire_service;
 -- Whether the operator may see the accounting of disclosures of a patient.
 ALTER TABLE operators ADD COLUMN may_see_disclosures boolean NOT NULL DEFAULT false;
 ALTER TABLE operator_invitations ADD COLUMN may_see_disclosures boolean NOT NULL DEFAULT false;
+-- Owners can give it to others, so those that exist have it.
+UPDATE operators SET may_see_disclosures = true WHERE role = 'owner';
