@@ -86,7 +86,7 @@ async function resolveRequest(
   requested: RequestedAccounting,
   auditPatients: (mrns: readonly string[]) => void,
 ): Promise<Resolved> {
-  const { patient_id, patient_mrn, organization_id, kind, account, ...period } = requested;
+  const { patient_id, patient_mrn, organization_id, kind, account_id, ...period } = requested;
   const scope = organization_id === undefined ? undefined : await requireOrganization(ctx, client, { organization_id });
   const mrn = patient_id === undefined ? patient_mrn : await readMrn(ctx, scope, patient_id);
   if (mrn === undefined) {
@@ -97,7 +97,6 @@ async function resolveRequest(
   if (!operator.may_see_disclosures) throw apiError('disclosures_not_allowed');
   const patient = await findAccountedPatient(ctx, client.id, mrn, scope?.organization_id);
   auditPatients(patient.mrns);
-  const account_id = account === undefined ? undefined : await readAccountId(ctx, client, account);
   return { patient, filters: { ...defaultPeriod(), ...period, kind, account_id } };
 }
 
@@ -112,11 +111,4 @@ async function readMrn(ctx: Context, scope: Scope | undefined, patient_id: strin
   const stored = id && (await readRecord(ctx.db, scope, patients, id));
   if (!stored || stored.mrn === null) throw apiError('record_not_found', { noun: 'Patient', id: patient_id });
   return stored.mrn;
-}
-
-async function readAccountId({ db }: Context, client: Client, reference_id: string): Promise<string> {
-  const [row] = await db.system.pooled<{ id: string }[]>`
-    SELECT id FROM accounts WHERE client_id = ${client.id} AND reference_id = ${reference_id}`;
-  if (!row) throw apiError('record_not_found', { noun: 'Account', id: reference_id }, { field: 'account' });
-  return row.id;
 }

@@ -38,8 +38,8 @@ const patient = {
 };
 const filters = {
   kind: Type.Optional(Type.Enum([...disclosure_kinds])),
-  /** The reference id of a linked account: only what it received. */
-  account: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  /** Only what this linked account received. */
+  account_id: Type.Optional(id),
   /** Days in UTC, both inclusive. Default: six years up to today. */
   from: Type.Optional(day()),
   to: Type.Optional(day()),
