@@ -23,6 +23,7 @@ import { createLaneRunner } from './jobs/run.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
+import { purgeNetworks } from './operators/operatorNetworks.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
 import { purgeAttempts, purgeDevices } from './operators/signIn.ts';
 import { noticeTimeline, purgeChanges } from './records/changes.ts';
@@ -102,6 +103,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeReplacedTokens(system),
     purgeLinkTokens(system),
     purgeSessions(system),
+    purgeNetworks(system),
     purgeInvitations(system),
     purgeDevices(system),
     purgeAttempts(system),

@@ -99,6 +99,12 @@ export function createMetrics() {
       help: 'Enabled webhook endpoints whose latest delivery attempts all failed.',
       registers: [registry],
     }),
+    alerts_open: new Gauge({
+      name: 'chartwire_alerts_open',
+      help: 'Open alerts, by code. No series if there are none.',
+      labelNames: ['code'],
+      registers: [registry],
+    }),
     database_writable: new Gauge({
       name: 'chartwire_database_writable',
       help: '1 if the last heartbeat of this process could be stored, 0 if not: full or read-only disk, lost connection.',

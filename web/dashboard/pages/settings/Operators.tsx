@@ -104,7 +104,11 @@ export function Operators() {
 }
 
 /** `Operator · All clients`, or one line per client. */
-function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' | 'may_reveal' | 'may_see_disclosures'> }) {
+function Access({
+  of,
+}: {
+  of: Pick<Operator, 'role' | 'all_clients' | 'clients' | 'may_reveal' | 'may_see_disclosures'>;
+}) {
   const clients = useClientOptions();
   const findName = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
   return (
