@@ -135,7 +135,7 @@ async function insertWork(tx: Tx, { client_id, organization_id }: Ids, rows: num
       account_id, confirmed, addresses, count, first_at, last_at)
     SELECT ${client_id}, 7, ${organization_id}, current_date - n::int % 2190, md5(n::text)::uuid, 'read', 'patients.list', 'client',
            '', account_id, true, '{203.0.113.7}', 1, at, at FROM bench ORDER BY n DESC`;
-  await tx`UPDATE disclosure_progress SET position = ${rows}`;
+  await tx`UPDATE disclosure_progress SET position = ${rows}::int`;
 }
 
 /** Creates the indexes of tables after rows are inserted, which takes a fraction of the time to add to them. */

@@ -50,23 +50,28 @@ export async function collectDisclosures(
   let total = 0;
   for (let n = 0, collected = batch; collected === batch && n < batches; n++, total += collected) {
     // The usual case, no new record, needs neither a transaction nor a lock.
-    const [waiting] = await system.pooled`
-      SELECT FROM audit_records WHERE position > (SELECT position FROM disclosure_progress) LIMIT 1`;
-    if (!waiting) break;
+    if (!(await isBehind(system.pooled))) break;
     collected = await system.begin((tx) => collectBatch(tx, batch));
   }
   return total;
+}
+
+/** Whether the last record of the chain is another one than was collected last. */
+async function isBehind(sql: Query): Promise<boolean> {
+  const [row] = await sql<{ behind: boolean }[]>`
+    SELECT id IS DISTINCT FROM (SELECT id FROM audit_records WHERE position > 0 ORDER BY position DESC LIMIT 1) AS behind
+      FROM disclosure_progress`;
+  return row?.behind !== false;
 }
 
 async function collectBatch(tx: Tx, batch: number): Promise<number> {
   const [lock] = await tx<{ mine: boolean }[]>`
     SELECT pg_try_advisory_xact_lock(hashtextextended('chartwire.disclosures', 0)) AS mine`;
   if (!lock?.mine) return 0;
-  const [progress] = await tx<{ position: number }[]>`SELECT position FROM disclosure_progress`;
-  if (!progress) throw new Error('The table disclosure_progress is empty: restore its row.');
+  const position = await findPosition(tx);
   const [collected] = await tx<{ count: number }[]>`
     WITH record AS MATERIALIZED (
-           SELECT * FROM audit_records WHERE position > ${progress.position} ORDER BY position LIMIT ${batch}),
+           SELECT * FROM audit_records WHERE position > ${position} ORDER BY position LIMIT ${batch}),
          entry AS MATERIALIZED (${entries(tx, tx`record`)}),
          stored AS (
            INSERT INTO disclosures AS stored (client_id, patient, organization_id, day, key, kind, action, actor_kind, actor,
@@ -95,10 +100,29 @@ async function collectBatch(tx: Tx, batch: number): Promise<number> {
             GROUP BY 1, 2
            ON CONFLICT (client_id, hour) DO UPDATE SET marks =
              (ARRAY(SELECT DISTINCT unnest(counted.marks || excluded.marks) AS mark ORDER BY mark))[1:${marks_max}::int]),
-         last AS (SELECT position, at FROM record ORDER BY position DESC LIMIT 1)
-    UPDATE disclosure_progress SET position = last.position, at = last.at FROM last
+         last AS (SELECT position, id, at FROM record ORDER BY position DESC LIMIT 1)
+    UPDATE disclosure_progress SET position = last.position, id = last.id, at = last.at FROM last
     RETURNING (SELECT count(*)::int FROM record) AS count`;
   return collected?.count ?? 0;
+}
+
+/**
+ * The position from which on records are collected. If the log was replaced since, positions have another meaning: then
+ * it is that of the newest record that is not newer than the last collected one.
+ */
+async function findPosition(tx: Tx): Promise<number> {
+  const [progress] = await tx<{ position: number; id: string | null; valid: boolean }[]>`
+    SELECT position, id, position = 0 OR EXISTS (SELECT FROM audit_records AS record
+             WHERE record.position = disclosure_progress.position AND record.id = disclosure_progress.id) AS valid
+      FROM disclosure_progress`;
+  if (!progress) throw new Error('The table disclosure_progress is empty: restore its row.');
+  if (progress.valid) return progress.position;
+  const [row] = await tx<{ position: number }[]>`
+    SELECT position FROM audit_records WHERE id <= ${progress.id}::uuid AND position IS NOT NULL
+     ORDER BY id DESC LIMIT 1`;
+  const position = row?.position ?? 0;
+  await tx`UPDATE disclosure_progress SET position = ${position}`;
+  return position;
 }
 
 /** Deletes the counts of hours that are over. */
@@ -124,7 +148,7 @@ export function countPatientReads(sql: Query): Promise<PatientReads[]> {
 export async function readProgress(sql: Query): Promise<Progress> {
   const [row] = await sql<Progress[]>`
     SELECT position, iso(at) AS until,
-           NOT EXISTS (SELECT FROM audit_records WHERE position > disclosure_progress.position)
+           id IS NOT DISTINCT FROM (SELECT id FROM audit_records WHERE position > 0 ORDER BY position DESC LIMIT 1)
              AND NOT EXISTS (SELECT FROM audit_records WHERE position IS NULL) AS complete
       FROM disclosure_progress`;
   return row ?? { position: 0, until: null, complete: false };

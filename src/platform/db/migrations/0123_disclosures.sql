@@ -34,7 +34,8 @@ CREATE TABLE disclosures (
 CREATE TABLE disclosure_progress (
   one      boolean PRIMARY KEY DEFAULT true CHECK (one),
   position bigint NOT NULL,
-  -- The time of the record at this position; null before the first.
+  -- The record at this position, and its time; null before the first.
+  id       uuid,
   at       timestamptz
 );
 INSERT INTO disclosure_progress (position) VALUES (0);
