@@ -39,14 +39,15 @@ type Listed = {
   confirmed: boolean;
 };
 
+type Page = { rows: Listed[]; next: string | null; patient: object; collected: { complete: boolean } };
+
 /** A page of the accounting, when everything was collected: a worker may be doing so at the same time. */
-async function list(body: object, by: TestOperator = operator) {
-  return until('the collection', async () => {
+async function list(body: object, by: TestOperator = operator): Promise<Page> {
+  return until<Page>('the collection', async () => {
     const response = await by.post('clients/{client}/disclosures/search', body);
     expect(response.status, JSON.stringify(response.body)).toBe(200);
-    return (
-      response.body.collected.complete && (response.body as { rows: Listed[]; next: string | null; patient: object })
-    );
+    const page: Page = response.body;
+    return page.collected.complete ? page : undefined;
   });
 }
 
@@ -324,6 +325,7 @@ describe('an export', () => {
     const response = await operator.post('clients/{client}/disclosures/export', sent);
     expect(response.headers.get('content-disposition')).toBe('attachment; filename="disclosures.json"');
     expect(response.headers.get('content-type')).toContain('application/json');
+    expect(response.body.disclosures[0]).toMatchObject({ recipient: 'Sandbox' });
   });
 });
 

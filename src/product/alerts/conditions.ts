@@ -340,7 +340,8 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
        WHERE action = 'operator.sign_in' AND outcome <> ALL (${accepted_sign_ins}) AND id >= ${firstIdAt(hourAgo())}`;
     const { count = 0, addresses = 0 } = row ?? {};
     if (count < config.alert_refused_sign_ins) return [];
-    const summary = `${count} sign-ins of operators were refused in the last hour, from ${addresses} addresses.`;
+    const from = addresses === 1 ? '1 address' : `${addresses} addresses`;
+    const summary = `${count} sign-ins of operators were refused in the last hour, from ${from}.`;
     return [{ subject: 'operators', count, summary, page: '/audit?action=operator.sign_in' }];
   },
 

@@ -18,7 +18,13 @@ import type { DisclosureFilters } from '../../../product/disclosures/disclosures
 import type { Operator } from '../../../product/operators/operators.ts';
 import { readRecord } from '../../../product/records/readRecords.ts';
 import { requireOrganization } from '../organization.ts';
-import { disclosure_export, disclosure_page, disclosure_search, type RequestedAccounting } from './schema.ts';
+import {
+  disclosure_export,
+  disclosure_file,
+  disclosure_page,
+  disclosure_search,
+  type RequestedAccounting,
+} from './schema.ts';
 
 const path = '/dashboard/api/clients/{client_id}/disclosures';
 const params = Type.Object({ client_id: Type.String() });
@@ -59,7 +65,7 @@ export const disclosures_endpoints: readonly Endpoint[] = [
     params,
     body_filters: true,
     body: disclosure_export,
-    response: Type.String(),
+    response: disclosure_file,
     errors: ['record_not_found', 'invalid_field', 'disclosures_not_allowed'],
     handle: async ({ ctx, client, operator, body, auditPatients, auditSubject }) => {
       const { format, ...requested } = body;

@@ -54,9 +54,7 @@ export const disclosure_export = Type.Object({ ...patient, ...filters, format: T
 const requested = Type.Object({ ...patient, ...filters });
 export type RequestedAccounting = Static<typeof requested>;
 
-export const disclosure_page = {
-  rows: Type.Array(disclosure_row),
-  next: nullable(Type.String()),
+const coverage = {
   patient: Type.Object({
     /** stored: among the cached records. erased: deleted on request. unknown: neither, or no practice was named. */
     standing: Type.Enum([...standings]),
@@ -70,3 +68,11 @@ export const disclosure_page = {
     complete: Type.Boolean(),
   }),
 };
+
+export const disclosure_page = { rows: Type.Array(disclosure_row), next: nullable(Type.String()), ...coverage };
+
+/** A CSV file, or a JSON document. */
+export const disclosure_file = Type.Union([
+  Type.String(),
+  Type.Object({ from: day(), to: day(), ...coverage, disclosures: Type.Array(disclosure_row) }),
+]);
