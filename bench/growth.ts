@@ -9,6 +9,7 @@ import type { RecordKind } from '../src/model/records/recordKind.ts';
 import type { Database, Sql } from '../src/platform/db/database.ts';
 import { claimLeases } from '../src/platform/db/lease.ts';
 import { openServer } from '../src/platform/db/openServer.ts';
+import { findDisclosures } from '../src/product/disclosures/disclosures.ts';
 import { purgeJobInputs } from '../src/product/erasure/retention.ts';
 import { listJobs } from '../src/product/jobs/listJobs.ts';
 import { readPage } from '../src/product/records/readRecords.ts';
@@ -62,6 +63,8 @@ const works: readonly Work[] = [
     name: 'audit records of a patient',
     run: ({ db }) => findRecords(db.system.pooled, { scope: 'all', patients: ['7'], limit: 51 }),
   },
+  { name: 'the newest disclosures of a patient', run: (each) => disclosures(each, 0) },
+  { name: 'disclosures of a patient from the middle of the list', run: (each) => disclosures(each, 500) },
   { name: 'a purge of events with nothing to do', run: ({ db }) => purgeEvents(db.system, 30) },
   { name: 'a purge of requests of jobs with nothing to do', run: ({ db }) => purgeJobInputs({ db }, 90) },
 ];
@@ -152,6 +155,14 @@ function appointmentsOfDay({ db, ...scope }: Installation, filters: { patient_na
     filters: { ...range, ...filters },
     withheld: notes,
   });
+}
+
+/** A page that starts so many days ago. */
+function disclosures({ db, client_id, organization_id }: Installation, days_ago: number) {
+  const day = new Date(Date.now() - days_ago * 86_400_000).toISOString().slice(0, 10);
+  const after = { day, key: 'f'.repeat(32), patient: '7', organization_id };
+  const filters = { from: '0001-01-01', to: day };
+  return findDisclosures(db.system.pooled, { client_id, marks: ['7'], organization_id }, filters, { after, limit: 51 });
 }
 
 function events({ db, client_id, account_id }: Installation, filters: { job_id?: number }) {

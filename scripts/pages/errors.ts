@@ -77,6 +77,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'operator_role_lacking',
     'operator_clients_lacking',
     'reveal_not_allowed',
+    'disclosures_not_allowed',
     'invitation_invalid',
     'operator_request_foreign',
     'operator_exists',

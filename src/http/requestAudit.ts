@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { parseId } from '../catalog/ids.ts';
+import { agent_user_agent } from '../catalog/version.ts';
 import type { Tx } from '../platform/db/database.ts';
 import type { AuditEntry, Context } from '../product/context.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';
@@ -50,6 +51,9 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
   const accepted = endpoint.accepted_status ?? 200;
   const mrns = new Set<string>();
   let fields: Parameters<RequestAudit['auditSubject']>[0] = readSubject(request.params);
+  // `chartwire mcp` says so. Other programs that pass data to a model do not.
+  const is_agent =
+    actor.actor_kind === 'client' && request.headers['user-agent']?.split('/')[0] === agent_user_agent.split('/')[0];
   let queued: AuditEntry | undefined;
   const audit: RequestAudit = {
     recorded: false,
@@ -67,6 +71,7 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
       request_id: request.id,
       address: request.ip,
       ...fields,
+      ...(is_agent && { detail: { agent: true, ...fields.detail } }),
       mrns,
     }),
     jobId: () => fields.job_id,

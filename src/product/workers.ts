@@ -14,6 +14,7 @@ import { sealAudit } from './audit/seals.ts';
 import { verifyIfDue } from './audit/verification.ts';
 import type { Context } from './context.ts';
 import { refreshDirectory } from './directory/refreshDirectory.ts';
+import { collectDisclosures, purgePatientReads } from './disclosures/disclosures.ts';
 import { purgeJobInputs, purgeUnlinkedCaches } from './erasure/retention.ts';
 import { purgeExpiredKeys } from './jobs/idempotencyKeys.ts';
 import { boundLanePauses } from './jobs/lanes.ts';
@@ -22,6 +23,7 @@ import { createLaneRunner } from './jobs/run.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
+import { purgeNetworks } from './operators/operatorNetworks.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
 import { purgeAttempts, purgeDevices } from './operators/signIn.ts';
 import { noticeTimeline, purgeChanges } from './records/changes.ts';
@@ -82,6 +84,8 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
     { name: 'future times', every_ms: minute_ms / 4, run: () => boundFutureTimes(ctx) },
     // A removed record is only noticed once it is in the chain, so records are added soon.
     { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance) },
+    // Later than the records: those of a client that polls a list are then counted together.
+    { name: 'disclosures', every_ms: minute_ms / 4, run: async () => void (await collectDisclosures(ctx)) },
     { name: 'audit_verification', every_ms: 60 * minute_ms, run: () => verifyIfDue(ctx) },
     { name: 'sign_out', every_ms: 5_000, run: () => signOutAccounts(ctx) },
     // While the server still knows where it took over.
@@ -99,6 +103,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeReplacedTokens(system),
     purgeLinkTokens(system),
     purgeSessions(system),
+    purgeNetworks(system),
     purgeInvitations(system),
     purgeDevices(system),
     purgeAttempts(system),
@@ -109,6 +114,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeUnlinkedCaches(ctx, config.unlinked_days),
     rotateRequests(system, config.requests_days),
     purgeReceived(system),
+    purgePatientReads(ctx),
   ]);
 }
 

@@ -1,6 +1,6 @@
 import { StartFailure } from '../errors.ts';
 import { parseUrl } from '../parseUrl.ts';
-import { address, type Environment, isLoopback, type Setting } from './settingValues.ts';
+import { address, type Environment, isLoopback, number, type Setting } from './settingValues.ts';
 
 /** Where alerts are sent by email. */
 export type SmtpServer = {
@@ -84,6 +84,42 @@ export const alert_settings = {
     default: 'off',
     parse: (value, _env, name) => (!value || value.toLowerCase() === 'off' ? undefined : dailyTime(name, value)),
   } satisfies Setting<DailyTime | undefined>,
+  ALERT_PATIENTS_PER_HOUR: number(
+    'Different patients that a client reads in an hour from which on an alert opens. 0: off.',
+    100_000,
+    0,
+    1_000_000_000,
+  ),
+  ALERT_REVEALS_PER_HOUR: number(
+    'Reveals of patient details by an operator within an hour from which on an alert opens. 0: off.',
+    100,
+    0,
+    1_000_000,
+  ),
+  ALERT_EXPORTS_PER_HOUR: number(
+    'Files that an operator, or the command line, exports within an hour from which on an alert opens. 0: off.',
+    50,
+    0,
+    1_000_000,
+  ),
+  ALERT_REFUSED_SIGN_INS: number(
+    'Refused sign-ins of operators within an hour from which on an alert opens. 0: off.',
+    100,
+    0,
+    1_000_000,
+  ),
+  ALERT_REFUSED_CREDENTIALS: number(
+    'API requests within an hour that were refused because of their credentials from which on an alert opens. 0: off. At most 5,000 per hour and process are counted.',
+    1_000,
+    0,
+    5_000,
+  ),
+  ALERT_NEW_NETWORK_DAYS: number(
+    'Opens an alert when an operator signs in from a network (/24, or /48 of IPv6) that the operator has not signed in from for this many days. 0: off.',
+    0,
+    0,
+    365,
+  ),
 } as const;
 
 function requireTogether(env: Environment, name: string, others: readonly string[]): void {

@@ -111,6 +111,12 @@ export function createMetrics() {
       labelNames: ['purpose'],
       registers: [registry],
     }),
+    alerts_open: new Gauge({
+      name: 'chartwire_alerts_open',
+      help: 'Open alerts, by code. No series if there are none.',
+      labelNames: ['code'],
+      registers: [registry],
+    }),
     database_writable: new Gauge({
       name: 'chartwire_database_writable',
       help: '1 if the last heartbeat of this process could be stored, 0 if not: full or read-only disk, lost connection.',

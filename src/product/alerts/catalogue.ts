@@ -158,6 +158,56 @@ export const alert_catalogue = {
       'Check in the audit log who made the change, and whether the address is the right one. If not, remove it, and revoke the credentials that were used.',
     page: 'Audit log',
   },
+  many_patients_read: {
+    title: 'Many patients read',
+    severity: 'warning',
+    cause:
+      'A client has read more different patients within an hour than ALERT_PATIENTS_PER_HOUR allows. A copy of all records does that too, and so does a stolen secret.',
+    remedy:
+      'Ask who runs the application whether it copies records. If not, revoke the client secret and find in the audit log which addresses the requests came from.',
+    page: 'Audit log',
+  },
+  many_reveals: {
+    title: 'Many reveals',
+    severity: 'warning',
+    cause: 'An operator has revealed patient details more often within an hour than ALERT_REVEALS_PER_HOUR allows.',
+    remedy:
+      'Read the reasons in the audit log (action dashboard.reveals.create), and ask the operator. If it was someone else, reset the operator.',
+    page: 'Audit log',
+  },
+  many_exports: {
+    title: 'Many exports',
+    severity: 'warning',
+    cause:
+      'An operator, or the command line, has exported more files within an hour than ALERT_EXPORTS_PER_HOUR allows.',
+    remedy: 'Find the exports in the audit log, and ask the operator. If it was someone else, reset the operator.',
+    page: 'Audit log',
+  },
+  new_sign_in_network: {
+    title: 'Sign-in from a new network',
+    severity: 'warning',
+    cause:
+      'In the last 24 hours, an operator has signed in from a network that the operator had not used for ALERT_NEW_NETWORK_DAYS.',
+    remedy: 'Ask the operator. If it was someone else, reset the operator, which ends all sessions.',
+    page: 'Audit log',
+  },
+  sign_ins_refused: {
+    title: 'Many refused sign-ins',
+    severity: 'warning',
+    cause:
+      'More sign-ins of operators were refused within an hour than ALERT_REFUSED_SIGN_INS allows. Someone may be guessing passwords or codes.',
+    remedy:
+      'Find the addresses in the audit log (action operator.sign_in), and block them in the reverse proxy. Passwords and codes are limited in any case; passkeys cannot be guessed.',
+    page: 'Audit log',
+  },
+  credentials_refused: {
+    title: 'Many refused credentials',
+    severity: 'warning',
+    cause:
+      'More API requests with invalid client credentials or access tokens arrived within an hour than ALERT_REFUSED_CREDENTIALS allows. An application uses revoked credentials, or someone is guessing.',
+    remedy: 'Find the requests under Requests (status 401), and their addresses in the log of the reverse proxy.',
+    page: 'Requests',
+  },
   old_transaction: {
     title: 'Old database transaction',
     severity: 'warning',

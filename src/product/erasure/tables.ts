@@ -31,7 +31,7 @@ type Rules = {
 
 /**
  * Every table with rows of a client, in the order of deletion: a row goes before those it is found by. Not listed: the
- * audit log, which has no health data and proves the erasure.
+ * audit log and the accounting of disclosures, which have no health data and prove the erasure.
  */
 export function erasableTables(): readonly (readonly [table: string, rules: Rules])[] {
   return [
@@ -88,6 +88,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['job_periods', {}],
     ['operator_clients', {}],
     ['operator_reveals', {}],
+    ['patient_reads', {}],
     ['client_secrets', {}],
     ['clients', {}],
   ];

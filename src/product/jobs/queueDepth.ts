@@ -72,8 +72,12 @@ export async function measureQueues({ db, metrics }: Pick<Context, 'db' | 'metri
     for (const { emr, account, seconds } of await listOutages(db)) {
       metrics.emr_unreachable.set({ emr, account }, seconds);
     }
+    const open = await db.system.pooled<{ code: string; count: number }[]>`
+      SELECT code, count(*)::int AS count FROM alerts WHERE resolved_at IS NULL GROUP BY code`;
+    metrics.alerts_open.reset();
+    for (const { code, count } of open) metrics.alerts_open.set({ code }, count);
   } catch {
-    for (const gauge of [metrics.waiting, metrics.lag, metrics.emr_unreachable]) gauge.reset();
+    for (const gauge of [metrics.waiting, metrics.lag, metrics.emr_unreachable, metrics.alerts_open]) gauge.reset();
     for (const gauge of [metrics.oldest_transaction, metrics.workers, metrics.endpoints_failing]) gauge.remove();
   }
 }

@@ -134,7 +134,8 @@ export async function createFirstOwner(ctx: Context): Promise<{ email: string; p
   const password = newPassword();
   const password_hash = await hashPassword(password);
   return ctx.db.system.begin(async (tx) => {
-    const owner = { email, name: 'Owner', role: 'owner', password_hash, password_temporary: true } as const;
+    const rights = { role: 'owner', may_see_disclosures: true } as const;
+    const owner = { email, name: 'Owner', ...rights, password_hash, password_temporary: true };
     const subject = await addOperator(tx, owner);
     if (subject === undefined) return undefined;
     await ctx.audit.recordInTransaction(tx, {
@@ -160,6 +161,7 @@ export async function ensureSandboxOwner(ctx: Context, email: string, password: 
       email,
       name: 'Sandbox owner',
       role: 'owner',
+      may_see_disclosures: true,
       password_hash: hash,
       password_temporary: false,
     } as const;

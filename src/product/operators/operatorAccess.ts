@@ -10,6 +10,14 @@ export type Access = {
   clients: { id: string; client_id: string; role: ClientRole }[];
 };
 
+/** What an operator may do in addition to the role. */
+export type Rights = {
+  /** May reveal patient details that the role hides. */
+  may_reveal: boolean;
+  /** May see who received data about a patient. */
+  may_see_disclosures: boolean;
+};
+
 /** The operator's role in a client; undefined if the operator must not know that the client exists. */
 export function roleIn({ role, all_clients, clients }: Access, client_id: string): OperatorRole | undefined {
   const own = clients.find(({ id }) => id === client_id)?.role;
@@ -37,7 +45,7 @@ export function isLowered(before: Access, after: Access): boolean {
  * lower of the claimed and the assigned one; a claim without a client covers all clients that are assigned.
  */
 export function accessColumns(sql: Query): Fragment {
-  return sql`operators.role, may_reveal,
+  return sql`operators.role, may_reveal, may_see_disclosures,
     (all_clients OR operators.role = 'owner') AND (sso_subject IS NULL OR operators.claimed_role IS NOT NULL)
       AS all_clients,
     (SELECT coalesce(json_agg(json_build_object('id', replace(clients.id::text, '-', ''),

@@ -3,6 +3,7 @@ import type { Database, Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { accessColumns } from './operatorAccess.ts';
+import { noteNetwork } from './operatorNetworks.ts';
 import type { Operator, SessionMethod } from './operators.ts';
 
 /** Sessions expire after inactivity, and at the latest after `hours`. */
@@ -34,12 +35,13 @@ type NewSession = {
 
 /** Starts a session and returns its token. */
 export async function startSession(
-  ctx: Pick<Context, 'db'>,
+  ctx: Pick<Context, 'db' | 'config'>,
   { operator_id, method, browser: { address, user_agent }, authenticated_at, sealProvider = () => null }: NewSession,
 ): Promise<string> {
   const token = newToken('operator_session');
   const token_hash = hashToken(token);
   const { system: sql } = ctx.db;
+  await noteNetwork(ctx, operator_id, address);
   await sql`INSERT INTO operator_sessions
       (id, token_hash, operator_id, method, address, user_agent, provider_sealed, authenticated_at)
     VALUES (${newId()}, ${token_hash}, ${operator_id}, ${method}, ${address},

@@ -3,7 +3,7 @@ import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
-import type { Access } from './operatorAccess.ts';
+import type { Access, Rights } from './operatorAccess.ts';
 
 /** How long a temporary password is accepted. */
 const temporary_hours = 72;
@@ -17,24 +17,23 @@ export const session_methods = ['password', 'password_totp', 'passkey', 'single_
 export type SessionMethod = (typeof session_methods)[number];
 
 /** A person who runs the installation. Operators belong to no tenant. */
-export type Operator = Access & {
-  id: string;
-  email: string;
-  name: string;
-  /** May reveal patient details that the role hides. */
-  may_reveal: boolean;
-  totp: boolean;
-  /** How many passkeys and unused recovery codes the operator has. */
-  passkeys: number;
-  recovery_codes: number;
-  /** The password was generated and shown to someone else. */
-  password_temporary: boolean;
-  /** Signs in at the identity provider, which also decides the role. */
-  single_sign_on: boolean;
-  /** How the operator signed in to this session, and whether that was in the last ten minutes. */
-  method: SessionMethod;
-  fresh: boolean;
-};
+export type Operator = Access &
+  Rights & {
+    id: string;
+    email: string;
+    name: string;
+    totp: boolean;
+    /** How many passkeys and unused recovery codes the operator has. */
+    passkeys: number;
+    recovery_codes: number;
+    /** The password was generated and shown to someone else. */
+    password_temporary: boolean;
+    /** Signs in at the identity provider, which also decides the role. */
+    single_sign_on: boolean;
+    /** How the operator signed in to this session, and whether that was in the last ten minutes. */
+    method: SessionMethod;
+    fresh: boolean;
+  };
 
 /** What the operator must do before anything else. A provider of single sign-on has its own rules. */
 export function pendingSetup(
@@ -52,6 +51,7 @@ export type NewOperator = {
   role: OperatorRole;
   all_clients?: boolean;
   may_reveal?: boolean;
+  may_see_disclosures?: boolean;
   password_hash: string;
   password_temporary: boolean;
 };
@@ -218,6 +218,7 @@ export type OperatorChanges = {
   role?: OperatorRole | undefined;
   all_clients?: boolean | undefined;
   may_reveal?: boolean | undefined;
+  may_see_disclosures?: boolean | undefined;
   disabled?: boolean | undefined;
 };
 
@@ -228,7 +229,7 @@ export type OperatorChanges = {
 export async function changeOperator(
   tx: Tx,
   id: string,
-  { name, role, all_clients, may_reveal, disabled }: OperatorChanges,
+  { name, role, all_clients, may_reveal, may_see_disclosures, disabled }: OperatorChanges,
 ): Promise<OperatorRole | undefined> {
   const [changed] = await tx<{ role: OperatorRole }[]>`
     UPDATE operators SET name = coalesce(${name ?? null}, name),
@@ -239,6 +240,7 @@ export async function changeOperator(
       )},
       role_limit = CASE WHEN sso_subject IS NOT NULL THEN coalesce(${role ?? null}, role_limit) END,
       all_clients = coalesce(${all_clients ?? null}, all_clients), may_reveal = coalesce(${may_reveal ?? null}, may_reveal),
+      may_see_disclosures = coalesce(${may_see_disclosures ?? null}, may_see_disclosures),
       disabled_at = CASE ${disabled ?? null}::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL
                     ELSE disabled_at END
      WHERE id = ${id} RETURNING role`;

@@ -313,6 +313,21 @@ export async function addErasedPatient(
     SELECT ${organization_id}, hash, ${client_id} FROM unnest(${hashes}::bytea[]) AS hash ON CONFLICT DO NOTHING`;
 }
 
+/** Whether a patient with this MRN was erased, and is not stored again. */
+export async function isErasedPatient(
+  ctx: Pick<Context, 'db' | 'system_keys'>,
+  { client_id, organization_id }: Scope,
+  mrn: string,
+): Promise<boolean> {
+  const [hash = Buffer.alloc(0)] = hashIds(ctx, organization_id, { mrn });
+  const rows = await ctx.db.read(
+    client_id,
+    (sql) => sql`SELECT organization_id FROM erased_patients
+      WHERE organization_id = ${organization_id} AND patient_hash = ${hash}`,
+  );
+  return rows.length > 0;
+}
+
 /**
  * Tells which rows of a kind are about erased patients. The organization is locked first: an erasure waits for the pages
  * that are being stored, and later pages see its result. The MRN of a patient may have changed since the erasure, and

@@ -179,7 +179,7 @@ Examples:
 `;
 
 function addAudit(program: Command, config: LoadConfig): void {
-  const audit = program.command('audit').description('verify or export the audit log');
+  const audit = program.command('audit').description('verify or export the audit log, list disclosures');
   audit
     .command('verify')
     .description('verify the audit log, optionally against additional anchor files')
@@ -202,6 +202,20 @@ function addAudit(program: Command, config: LoadConfig): void {
     .option('--force', 'replace the file if it exists')
     .option('--json', 'print the number of records as JSON; needs --output')
     .action(async (options) => (await import('./audit.ts')).exportAuditCommand(await config(), options));
+  audit
+    .command('disclosures')
+    .description('list who received data about a patient, and when')
+    .option('--client <client_id>', 'the client (required); of an erased one, its ID in the audit log')
+    .option('--org <org_id>', 'the practice; default: all practices of the client with this MRN')
+    .option('--patient <mrn>', 'MRN of the patient (required); - reads it from the standard input')
+    .option('--account <reference>', 'only what this linked account received (access_token_reference_id)')
+    .option('--since <day>', 'first day in UTC, such as 2031-03-03; default: six years ago')
+    .option('--until <day>', 'last day in UTC; default: today')
+    .addOption(new Option('--format <format>', 'format').choices(['table', 'csv', 'json']).default('table'))
+    .option('--output <file>', 'output file for csv and json; default: standard output')
+    .option('--force', 'replace the file if it exists')
+    .option('--verify', 'also count again from the audit log, and fail if that gives another result')
+    .action(async (options) => (await import('./disclosures.ts')).disclosuresCommand(await config(), options));
   audit
     .command('reanchor')
     .description('accept the current audit log after a restore from a backup')

@@ -150,16 +150,17 @@ export async function exportAuditCommand(config: Config, values: Values): Promis
     await audit.record(entry);
     const range: ExportRange = { since, until, client_id };
     return file === undefined
-      ? print(exportChain({ db }, range, format))
-      : writeFile(file, exportChain({ db }, range, format), force);
+      ? printExport(exportChain({ db }, range, format))
+      : writeExport(file, exportChain({ db }, range, format), force);
   });
   if (file === undefined) printProgress(`Records: ${records}.`);
   else printResult(values, { file, format, records }, `${file}: ${records} records.\n`);
 }
 
-type Parts = ReturnType<typeof exportChain>;
+type Parts = AsyncGenerator<{ text: string; records: number }>;
 
-async function print(parts: Parts): Promise<number> {
+/** Prints an export, and returns the number of records. */
+export async function printExport(parts: Parts): Promise<number> {
   let count = 0;
   for await (const { text, records } of parts) {
     if (!process.stdout.write(text)) await once(process.stdout, 'drain');
@@ -168,7 +169,8 @@ async function print(parts: Parts): Promise<number> {
   return count;
 }
 
-async function writeFile(to: string, parts: Parts, overwrite: boolean): Promise<number> {
+/** Writes an export to a file, and returns the number of records. */
+export async function writeExport(to: string, parts: Parts, overwrite: boolean): Promise<number> {
   let count = 0;
   const texts = async function* () {
     for await (const { text, records } of parts) {

@@ -16,6 +16,7 @@ import {
   planErasure,
 } from '../../product/erasure/erase.ts';
 import type { ErasureScope } from '../../product/erasure/tables.ts';
+import { listChartMrns } from '../../product/records/mergedCharts.ts';
 import { command_line, findClient, withAudit } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';
 
@@ -60,6 +61,7 @@ export async function eraseCommand(config: Config, what: string | undefined, val
         lookups: createLookups(),
         notifications: createNotifications(db, () => {}),
       };
+      const mrns = await listMrns(db, scope);
       const rows = await erase(ctx, scope, (tx, erased) =>
         audit.recordInTransaction(tx, {
           client_id: scope.client_id,
@@ -67,6 +69,7 @@ export async function eraseCommand(config: Config, what: string | undefined, val
           action: `erase.${scope.of}`,
           outcome: 'erased',
           ...describeSubject(scope),
+          mrns,
           detail: { rows: erased },
         }),
       );
@@ -110,11 +113,17 @@ async function findScope(db: Database, subject: Subject, values: Values): Promis
   return findPatientScope({ db }, { client_id, organization_id }, patient);
 }
 
-function describeSubject(scope: ErasureScope): { subject?: string; mrns?: string[] } {
+/** Of all charts of a patient: which of them were merged is deleted too, and the accounting of disclosures needs them. */
+async function listMrns(db: Database, scope: ErasureScope): Promise<string[]> {
+  if (scope.of !== 'patient' || scope.patient.mrn === null) return [];
+  return listChartMrns(db, scope, scope.patient.mrn);
+}
+
+function describeSubject(scope: ErasureScope): { subject?: string } {
   if (scope.of === 'client') return { subject: scope.client_id };
   if (scope.of === 'organization') return { subject: scope.organization_id };
-  const { id, mrn } = scope.patient;
-  return { ...(id && { subject: id }), ...(mrn && { mrns: [mrn] }) };
+  const { id } = scope.patient;
+  return id ? { subject: id } : {};
 }
 
 function table(rows: ErasureCounts): string {

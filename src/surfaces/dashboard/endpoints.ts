@@ -4,6 +4,7 @@ import { appEndpoints } from './app/endpoints.ts';
 import type { Live } from './app/live.ts';
 import { audit_endpoints } from './audit/endpoints.ts';
 import { clients_endpoints } from './clients/endpoints.ts';
+import { disclosures_endpoints } from './disclosures/endpoints.ts';
 import { emr_apps_endpoints } from './emr-apps/endpoints.ts';
 import { events_endpoints } from './events/endpoints.ts';
 import { installation_endpoints } from './installation/endpoints.ts';
@@ -37,6 +38,7 @@ export function dashboardEndpoints({
     ...requests_endpoints,
     ...sandboxEndpoints(findSandboxEmr),
     ...audit_endpoints,
+    ...disclosures_endpoints,
     // Settings
     ...clients_endpoints,
     ...emr_apps_endpoints,

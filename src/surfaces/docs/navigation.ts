@@ -50,6 +50,7 @@ export const sections: readonly Section[] = [
       guide('operators', 'Operators and sign-in', 'Single sign-on with OpenID Connect, roles by claim, and passwords.'),
       guide('what-to-watch', 'What to watch', 'Metrics, traces, alerts and what to do about them.'),
       guide('alerts', 'Alerts', 'Email and webhooks to operators, quiet hours and the daily summary.'),
+      guide('disclosures', 'Accounting of disclosures', 'Who received which data about a patient, for six years.'),
       guide('backups', 'Backups and upgrades', 'Backups, what to do after a restore, and new versions.'),
       guide('high-availability', 'High availability', 'Several processes, failover, PgBouncer, rolling restarts.'),
       guide('networks', 'Networks', 'Allowed networks, client certificates, and private authorities of EMRs.'),

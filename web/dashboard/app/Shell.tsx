@@ -118,11 +118,12 @@ export function Shell() {
 }
 
 function isShown(
-  { sandbox, role, per_client, of_any_client }: PageEntry,
+  { sandbox, role, per_client, of_any_client, permission }: PageEntry,
   session: Session,
   client: Client | undefined,
 ) {
   if (sandbox && !session.sandbox) return false;
+  if (permission !== undefined && !session.operator[permission]) return false;
   if (role === undefined) return true;
   if (of_any_client) return mayInAny(session.operator, role);
   return determineAccess(session.operator, per_client && client?.client_id).may(role);

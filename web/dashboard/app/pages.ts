@@ -14,6 +14,8 @@ export type PageEntry = {
   of_any_client?: true;
   /** Listed only for this role in the client. Others open a part of the page from elsewhere. */
   listed_for?: OperatorRole;
+  /** Only with this permission, in addition to the role. */
+  permission?: 'may_see_disclosures';
   component: LazyExoticComponent<ComponentType>;
 };
 
@@ -22,6 +24,7 @@ const accounts = lazy(() => import('../pages/accounts/Accounts.tsx'));
 const jobs = lazy(() => import('../pages/jobs/Jobs.tsx'));
 const events = lazy(() => import('../pages/events/Events.tsx'));
 const records = lazy(() => import('../pages/records/Records.tsx'));
+const disclosures = lazy(() => import('../pages/disclosures/Disclosures.tsx'));
 const requests = lazy(() => import('../pages/requests/Requests.tsx'));
 const sandbox = lazy(() => import('../pages/sandbox/Sandbox.tsx'));
 const audit = lazy(() => import('../pages/audit/Audit.tsx'));
@@ -40,6 +43,14 @@ export const pages: readonly PageEntry[] = [
     per_client: true,
     listed_for: 'read_only',
     component: records,
+  },
+  {
+    path: '/disclosures',
+    label: 'Disclosures',
+    icon: 'disclosures',
+    per_client: true,
+    permission: 'may_see_disclosures',
+    component: disclosures,
   },
   { path: '/requests', label: 'Requests', icon: 'requests', component: requests },
   { path: '/sandbox', label: 'Sandbox', icon: 'sandbox', sandbox: true, role: 'read_only', component: sandbox },

@@ -10,7 +10,7 @@ export type Filter = {
   label: string;
   /** With options it is a select, else an input of this type. */
   options?: readonly { value: string; label: string }[];
-  type?: 'text' | 'time' | 'number';
+  type?: 'text' | 'time' | 'number' | 'date';
   /** Lets people type to find one of many options. */
   searchable?: true;
 };

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
+import { agent_user_agent } from '../../../catalog/version.ts';
 import type { ToolOptions } from '../mcp/serveTools.ts';
 import { readCount } from '../output.ts';
 import { type ServiceOptions, withService } from './service.ts';
@@ -18,7 +19,9 @@ export function addMcp(program: Command, env: Environment): void {
     .addHelpText('after', help)
     .action((options: ServiceOptions & ToolOptions) =>
       // Loads the service's declarations and the protocol, which other commands do not need.
-      withService(env, options, async (service) => (await import('../mcp/serveTools.ts')).serveTools(service, options)),
+      withService(env, { ...options, user_agent: agent_user_agent }, async (service) =>
+        (await import('../mcp/serveTools.ts')).serveTools(service, options),
+      ),
     );
 }
 

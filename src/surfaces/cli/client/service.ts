@@ -36,7 +36,7 @@ export function serviceCommand(parent: Command, name: string, description: strin
 /** Finds the credentials and runs the work. Errors of the service become one sentence with the remedy. */
 export async function withService(
   env: Environment,
-  options: ServiceOptions,
+  options: ServiceOptions & { user_agent?: string },
   work: (service: Service) => Promise<void>,
 ): Promise<void> {
   const credentials = await findCredentials(env, options.profile);
@@ -47,7 +47,7 @@ export async function withService(
     access_token: accessToken,
   } = credentials;
   // A person is waiting: two retries, about two seconds.
-  const common = { baseUrl, clientId, clientSecret, retriesMax: 2 };
+  const common = { baseUrl, clientId, clientSecret, retriesMax: 2, ...fetchAs(options.user_agent) };
   const own = accessToken === undefined ? common : { ...common, accessToken };
   const account = () => {
     if (accessToken !== undefined) return new Chartwire(own);
@@ -56,6 +56,18 @@ export async function withService(
   await explained(credentials, () =>
     work({ credentials, client: new Chartwire(common), account, transport: new Transport(own) }),
   );
+}
+
+/** Sends the name of a program with each request. */
+function fetchAs(user_agent: string | undefined): { fetch?: typeof fetch } {
+  if (user_agent === undefined) return {};
+  return {
+    fetch: (url, init) => {
+      const headers = new Headers(init?.headers);
+      headers.set('user-agent', user_agent);
+      return fetch(url, { ...init, headers });
+    },
+  };
 }
 
 function tokenNeeded({ source }: Credentials): string {

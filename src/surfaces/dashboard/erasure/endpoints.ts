@@ -6,6 +6,7 @@ import type { Tx } from '../../../platform/db/database.ts';
 import type { Context } from '../../../product/context.ts';
 import { erase, findOrganizationScope, findPatientScope, planErasure } from '../../../product/erasure/erase.ts';
 import type { ErasureScope } from '../../../product/erasure/tables.ts';
+import { listChartMrns } from '../../../product/records/mergedCharts.ts';
 import { organization_params, organization_path, record_params, requireOrganization } from '../organization.ts';
 import { type Erasure, erasure, erasure_request } from './schema.ts';
 
@@ -56,7 +57,8 @@ export const patientsErase = endpoint({
     const scope = await findPatientScope(ctx, await requireOrganization(ctx, client, params), params.id);
     const { id, mrn } = scope.patient;
     if (id === null) throw apiError('record_not_found', { noun: 'Patient', id: params.id });
-    request.auditPatients([mrn]);
+    // Which charts were merged is deleted too: the record is what the accounting of disclosures has left.
+    if (mrn !== null) request.auditPatients(await listChartMrns(ctx.db, scope, mrn));
     return respond(request, scope, id);
   },
 });

@@ -1,5 +1,5 @@
-import { Group, Stack, Title } from '@mantine/core';
-import { useLocation } from 'wouter';
+import { Button, Group, Stack, Title } from '@mantine/core';
+import { Link, useLocation } from 'wouter';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable, PagedTable, type PagedTableProps } from '../../parts/DataTable.tsx';
 import { Erase } from '../../parts/Erase.tsx';
@@ -62,6 +62,7 @@ export function PatientPage({ id }: { id: string }) {
               </Section>
             </>
           )}
+          <DisclosuresLink id={id} />
           <Section title="Jobs" order={3}>
             <Jobs id={id} />
           </Section>
@@ -69,6 +70,22 @@ export function PatientPage({ id }: { id: string }) {
         </Stack>
       )}
     </QueryResult>
+  );
+}
+
+/** The patient is named by its ID: an MRN is never in the URL. */
+function DisclosuresLink({ id }: { id: string }) {
+  const { params } = useOrganization();
+  const { linkTo } = useClient();
+  const { operator } = useSession();
+  if (!operator.may_see_disclosures) return null;
+  const search = new URLSearchParams({ organization_id: params.organization_id, patient_id: id });
+  return (
+    <Group>
+      <Button component={Link} href={linkTo(`/disclosures?${search}`)} variant="default">
+        Who received this data
+      </Button>
+    </Group>
   );
 }
 
