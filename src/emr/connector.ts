@@ -23,10 +23,10 @@ export type EmrEndpoint = {
   /** Where the credentials of an EMR app may go. Absent: there is no app, and they stay on the EMR's own host. */
   pins?: EndpointPins | undefined;
   /**
-   * The requests that the EMR's address takes, shared by everyone who uses it. `take` is called before each request and
-   * waits if it would be one too many. `exceeded`: the EMR rejected one as too many and did not say when to try again.
+   * `exceeded` is called if the EMR rejected a request as one too many and did not say when to try again: further requests
+   * of everyone wait for the next minute. Whatever is sent by `outbound` is counted.
    */
-  budget?: { take: () => Promise<void>; exceeded: () => Promise<void> } | undefined;
+  budget?: { exceeded: () => Promise<void> } | undefined;
   /** Collects the connection report of a sign-in, also of one that fails. Connectors without a report ignore it. */
   record?: ((step: ReportStep) => void) | undefined;
   /**

@@ -5,6 +5,7 @@ const from_documents = { basis: 'documents' } as const;
 const defaults = {
   ...{ token_endpoint: same_host, tenant_path: null, sandbox: null },
   ...{ scope: null, headers: {}, search_params: {}, bulk_group: null },
+  requests_counted_per: 'address' as 'address' | 'app',
 } as const;
 
 const key_set_step =
@@ -140,6 +141,8 @@ export const presets: readonly EmrPreset[] = [
     address: 'https://<host>/<firm>/ema/fhir/v2',
     hosts: [],
     headers: { 'x-api-key': '' },
+    // 1,250 requests per minute and key.
+    requests_counted_per: 'app',
     tenant_path: '/{tenant}',
     steps: [
       'Ask ModMed for API access to each firm: client ID, secret, host and API key come by contract.',

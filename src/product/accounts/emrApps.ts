@@ -123,11 +123,12 @@ export async function addEmrApp(ctx: SaveContext, tx: Tx, app: NewEmrApp): Promi
   const { client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer } = app;
   await tx`
     INSERT INTO emr_apps (id, client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer,
-      tenant_path, registered, mrn_system, mrn_type, scope, search_params, bulk_group, uses_key_set, credentials_sealed,
-      headers_sealed)
+      tenant_path, registered, mrn_system, mrn_type, scope, search_params, bulk_group, requests_counted_per,
+      uses_key_set, credentials_sealed, headers_sealed)
     VALUES (${id}, ${client_id}, ${name}, ${logo}, ${connector}, ${[...hosts]}, ${token_endpoint},
       ${authorization_endpoint}, ${issuer}, ${app.tenant_path}, ${app.registered}, ${app.mrn_system}, ${app.mrn_type},
-      ${app.scope}, ${JSON.stringify(app.search_params)}::text::jsonb, ${app.bulk_group}, ${app.uses_key_set},
+      ${app.scope}, ${JSON.stringify(app.search_params)}::text::jsonb, ${app.bulk_group},
+      ${app.requests_counted_per}, ${app.uses_key_set},
       ${await sealedCredentials(ctx, tx, { id, ...app })}, ${await sealedHeaders(ctx, tx, { id, ...app })})`;
   await requireUnclaimed(ctx, tx, { id, ...app });
   return id;
@@ -144,7 +145,8 @@ export async function changeEmrApp(ctx: SaveContext & Pick<Context, 'connectors'
       token_endpoint = ${app.token_endpoint}, authorization_endpoint = ${app.authorization_endpoint},
       issuer = ${app.issuer}, tenant_path = ${app.tenant_path}, registered = ${app.registered}, mrn_system = ${app.mrn_system},
       mrn_type = ${app.mrn_type}, scope = ${app.scope}, search_params = ${JSON.stringify(app.search_params)}::text::jsonb,
-      bulk_group = ${app.bulk_group}, uses_key_set = ${app.uses_key_set}, credentials_sealed = ${sealed}, headers_sealed = ${headers_sealed}
+      bulk_group = ${app.bulk_group}, requests_counted_per = ${app.requests_counted_per},
+      uses_key_set = ${app.uses_key_set}, credentials_sealed = ${sealed}, headers_sealed = ${headers_sealed}
     WHERE id = ${app.id}`;
   await requireUnclaimed(ctx, tx, app);
   const parallel_max = ctx.connectors.get(app.connector)?.limits.parallel_max ?? 1;
@@ -199,7 +201,8 @@ function columns(sql: Query): Fragment {
 }
 
 function endpointColumns(sql: Query): Fragment {
-  return sql`hosts, token_endpoint, authorization_endpoint, issuer, tenant_path, scope, search_params, bulk_group`;
+  return sql`hosts, token_endpoint, authorization_endpoint, issuer, tenant_path, scope, search_params, bulk_group,
+    requests_counted_per`;
 }
 
 function sealedCredentials(
@@ -354,6 +357,7 @@ export function toEndpoint(
     throw new EmrFailure('login_required', message);
   }
   if (!app) return {};
-  const { scope, headers, search_params, bulk_group } = app;
-  return { pins: app, scope, headers, search_params: practiceParams(search_params, own_params), bulk_group };
+  const { scope, headers, bulk_group, requests_counted_per } = app;
+  const search_params = practiceParams(app.search_params, own_params);
+  return { pins: app, scope, headers, search_params, bulk_group, requests_counted_per };
 }

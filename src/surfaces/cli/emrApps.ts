@@ -78,6 +78,7 @@ async function list({ tx, client_id, vault, ...installation }: Work, values: Val
     ...{ token_endpoint: app.token_endpoint, authorization_endpoint: app.authorization_endpoint, issuer: app.issuer },
     ...{ tenant_path: app.tenant_path, scope: app.scope, header_names: Object.keys(app.headers) },
     ...{ search_params: app.search_params, bulk_group: app.bulk_group },
+    ...{ requests_counted_per: app.requests_counted_per },
     ...{ accounts: app.accounts, registered: app.registered, mrn_system: app.mrn_system, mrn_type: app.mrn_type },
     ...describeRegistration(installation, values, app),
   }));

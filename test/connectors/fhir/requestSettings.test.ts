@@ -5,7 +5,7 @@ import { fhir } from '../../../src/emr/fhir/fhir.ts';
 import { pageSignIn } from '../../../src/emr/fhir/sign-in/signIn.ts';
 import { createClient } from '../../../src/emr/fhir/transport/client.ts';
 import { withPractice } from '../../../src/emr/fhir/transport/practice.ts';
-import { toEndpoint } from '../../../src/product/accounts/emrApps.ts';
+import { type AppEndpoint, toEndpoint } from '../../../src/product/accounts/emrApps.ts';
 import { bulk_behavior } from '../../harness/fhir/bulkSwitches.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
 import { awaitFailure, createEndpoint } from '../larkspur/fixture.ts';
@@ -179,7 +179,10 @@ describe('the search parameters of a practice', () => {
       issuer: null,
       tenant_path: null,
     };
-    const app = { ...pins, scope: null, headers: {}, search_params: { practice: '', site: 'main' }, bulk_group: null };
+    const app: AppEndpoint = {
+      ...{ ...pins, scope: null, headers: {}, search_params: { practice: '', site: 'main' }, bulk_group: null },
+      requests_counted_per: 'address',
+    };
     expect(toEndpoint(undefined, {})).toStrictEqual({});
     expect(toEndpoint(app, { practice: 'p-1' }).search_params).toStrictEqual({ practice: 'p-1', site: 'main' });
     const named = /^The search parameters that name the practice are not set: practice\. Link the account again\.$/;

@@ -195,7 +195,7 @@ test(row('SPL-05'), async () => {
   }
   expect(rejected()).toBeGreaterThan(0);
   expect(await listIds(api, '/v1/patients?page_size=100', 'patients')).toContain('pat-1');
-  const [budget] = await fixture.owner`SELECT blocked FROM emr_request_budgets WHERE emr_address = ${server.url}`;
+  const [budget] = await fixture.owner`SELECT blocked FROM emr_request_budgets WHERE counted_by = ${server.url}`;
   expect(budget).toStrictEqual({ blocked: false });
   await server.close();
 }, 240_000);

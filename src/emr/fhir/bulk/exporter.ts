@@ -23,7 +23,6 @@ export function createExporter(endpoint: EmrEndpoint, access: Access): Exporter 
   const session = openSession(endpoint, access);
   const base = new URL(endpoint.address);
   const send = async (request: BulkRequest): Promise<BulkResponse> => {
-    await endpoint.budget?.take();
     const response = await session.send(
       {},
       (access_token) => exchange(endpoint, request, access_token),

@@ -51,7 +51,6 @@ async function download(
 ): Promise<OutboundResponse> {
   const url = new URL(file.url);
   const own = url.origin === base.origin;
-  await endpoint.budget?.take();
   const response = await session.send(
     {},
     (access_token) =>

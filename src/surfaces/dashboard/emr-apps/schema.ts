@@ -21,6 +21,7 @@ export const emr_app = Type.Object({
   header_names: Type.Array(Type.String()),
   search_params: Type.Record(Type.String(), Type.String()),
   bulk_group: nullable(Type.String()),
+  requests_counted_per: Type.String(),
   mrn_system: nullable(Type.String()),
   mrn_type: nullable(Type.String()),
   way: Type.String(),
@@ -77,6 +78,7 @@ export const emr_preset = Type.Object({
   headers: Type.Record(Type.String(), Type.String()),
   search_params: Type.Record(Type.String(), Type.String()),
   bulk_group: nullable(Type.String()),
+  requests_counted_per: Type.String(),
 });
 
 const name = Type.String({ minLength: 1, maxLength: 100 });
@@ -100,6 +102,7 @@ const request_settings = {
   headers: Type.Optional(Type.Record(Type.String(), secret({ maxLength: 2000 }), { maxProperties: 20 })),
   search_params: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 2000 }), { maxProperties: 20 })),
   bulk_group: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+  requests_counted_per: Type.Optional(Type.String({ maxLength: 20 })),
 };
 
 export const new_app = Type.Object({
