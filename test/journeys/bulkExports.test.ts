@@ -368,6 +368,21 @@ test('files on another host that need the token are not read, and the report say
   expect(requests('/bulk/files/').at(-1)?.headers.authorization).toBeUndefined();
 });
 
+test.each([
+  [null, 'transactionTime is not a FHIR instant'],
+  ['2026-11-18', 'transactionTime is not a FHIR instant'],
+  ['9999-01-01T00:00:00Z', 'a time in the future'],
+])('an export of the time %j is not used, and the report says why', async (transaction_time, reason) => {
+  await addPatient('timeless-1');
+  const before = await stored('patients');
+  exportOnly({ transaction_time });
+  const failed = await sync('full');
+  expect(failed).toMatchObject({ state: 'failed', failure: expect.stringContaining(reason), left: 0, unended: false });
+  expect(await findings()).toContain(reason);
+  expect(await stored('patients')).toStrictEqual(before);
+  await server.remove('Patient', 'timeless-1');
+});
+
 test('an account that may not export loses these lists, and keeps the records', async () => {
   exportOnly({ forbidden: true });
   expect(await sync('full')).toMatchObject({ state: 'failed', failure: expect.stringContaining('does not start') });

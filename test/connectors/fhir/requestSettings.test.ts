@@ -114,6 +114,7 @@ test('a bulk export of the group that an EMR app names replaces searches that ma
   // Where practices share an address, a server that ignores the parameter exports all of them.
   server.ledger.length = 0;
   const shared = await open({ bulk_group: 'everyone', headers }, { practice: 'p-1' });
+  expect(shared?.target).toBe('Group/everyone?practice=p-1');
   const kicked_off = await shared?.kickOff(undefined);
   expect(server.ledger.find(({ path }) => path.includes('$export'))?.path).toContain('practice=p-1');
   if (!shared || !kicked_off || !('status_url' in kicked_off)) throw new Error('The export was not started.');

@@ -18,7 +18,7 @@ export function createExporter(endpoint: EmrEndpoint, access: Access): Exporter 
   // Written by signIn from a value of this type.
   const facts: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
   const { listPlan } = toCapabilities(facts);
-  const target = facts.export?.path;
+  const path = facts.export?.path;
   const types = exportable_types.filter((type) => listPlan(type)?.by === 'export');
   const session = openSession(endpoint, access);
   const base = new URL(endpoint.address);
@@ -31,12 +31,12 @@ export function createExporter(endpoint: EmrEndpoint, access: Access): Exporter 
     return { ...response, outcome: await readOutcome(response) };
   };
   return {
-    target,
+    target: path && describeTarget(endpoint, path),
     types,
     kickOff: async (since) => {
       const response = await send({
         method: 'GET',
-        url: kickOffUrl(endpoint, target ?? 'Patient', { _type: types.join(','), ...(since && { _since: since }) }),
+        url: kickOffUrl(endpoint, path ?? 'Patient', { _type: types.join(','), ...(since && { _since: since }) }),
         prefer: 'respond-async',
         kind_if_sent: 'unknown_outcome',
       });
@@ -98,8 +98,14 @@ function exchange(
   });
 }
 
-function kickOffUrl({ address, search_params = {} }: EmrEndpoint, target: string, params: Record<string, string>): URL {
-  const url = new URL(`${buildUrl(new URL(address), ...target.split('/')).href}/$export`);
+/** Practices that share an address have exports of their own. */
+function describeTarget({ search_params = {} }: EmrEndpoint, path: string): string {
+  const practice = new URLSearchParams(Object.entries(search_params).sort()).toString();
+  return practice === '' ? path : `${path}?${practice}`;
+}
+
+function kickOffUrl({ address, search_params = {} }: EmrEndpoint, path: string, params: Record<string, string>): URL {
+  const url = new URL(`${buildUrl(new URL(address), ...path.split('/')).href}/$export`);
   // Where practices share an address, these name the practice.
   for (const [name, value] of Object.entries({ ...params, ...search_params })) url.searchParams.set(name, value);
   return url;
