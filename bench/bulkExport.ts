@@ -18,9 +18,12 @@ const patients = Number(values.patients);
 const memory_mb_max = 300;
 
 async function main(): Promise<void> {
-  const emr = startProgram([process.execPath, fileURLToPath(new URL('./bulkServer.js', import.meta.url)), `${patients}`], {
-    env: { PATH: process.env.PATH ?? '' },
-  });
+  const emr = startProgram(
+    [process.execPath, fileURLToPath(new URL('./bulkServer.js', import.meta.url)), `${patients}`],
+    {
+      env: { PATH: process.env.PATH ?? '' },
+    },
+  );
   const running = await startApi();
   const database = await openServer(running.config, () => {});
   const owner = connect(database.owner, { max: 1 });

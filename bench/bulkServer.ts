@@ -78,14 +78,20 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   const file = Number(second);
   if (pathname === '/fhir/.well-known/smart-configuration') return send(response, { token_endpoint: `${base}/token` });
   if (pathname === '/fhir/token') {
-    return send(response, { access_token: 'synthetic', token_type: 'Bearer', expires_in: 3600, scope: 'system/*.read' });
+    return send(response, {
+      access_token: 'synthetic',
+      token_type: 'Bearer',
+      expires_in: 3600,
+      scope: 'system/*.read',
+    });
   }
   if (first === 'metadata') return send(response, statement);
   if (pathname === '/fhir/Patient/$export') {
     response.writeHead(202, { 'content-location': `${base}/status` }).end();
     return;
   }
-  if (first === 'status') return request.method === 'DELETE' ? void response.writeHead(202).end() : send(response, manifest());
+  if (first === 'status')
+    return request.method === 'DELETE' ? void response.writeHead(202).end() : send(response, manifest());
   if (first === 'files' && file < files) return sendFile(response, file);
   const record = others[first];
   if (!record) return void response.writeHead(404).end();

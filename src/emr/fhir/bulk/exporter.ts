@@ -158,18 +158,27 @@ function toStatus(response: BulkResponse): ExportStatus | undefined {
 /** A manifest may consist of several pages. */
 async function readManifest(first: BulkResponse, base: URL, send: SendBulk) {
   const pages: unknown[] = [];
+  const seen = new Set<string>();
+  let bytes = 0;
   for (let response = first; ; ) {
     if (response.truncated || response.outcome === undefined) throw new EmrFailure('unavailable', unreadable_response);
     pages.push(response.outcome.json);
+    bytes += response.body.length;
     const next = nextPage(response.outcome.json);
-    if (next === undefined || pages.length >= pages_max) break;
-    response = await send({ method: 'GET', url: toStatusUrl(base, next), kind_if_sent: 'unavailable' });
+    if (next === undefined) return toManifest(pages, base);
+    const url = toStatusUrl(base, next);
+    if (seen.has(url.href) || bytes > manifest_bytes_max || pages.length >= pages_max) {
+      throw new EmrFailure('refused', 'The EMR names more files of its export than can be read.');
+    }
+    seen.add(url.href);
+    response = await send({ method: 'GET', url, kind_if_sent: 'unavailable' });
     if (response.status !== 200) throw new EmrFailure('unavailable', failedWith(response));
   }
-  return toManifest(pages, base);
 }
 
 const pages_max = 1000;
+/** 100,000 files. They are all in memory. */
+const manifest_bytes_max = 32_000_000;
 
 function nextPage(json: unknown): string | undefined {
   const { link } = Object(json) as { link?: unknown };

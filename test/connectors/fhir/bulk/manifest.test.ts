@@ -45,7 +45,15 @@ test('the time of an export is not in the future, except for a clock that is wro
 
 test('a manifest without a list of files, or with a file that has no address, is unreadable', () => {
   const transactionTime = '2026-11-18T09:00:00Z';
-  for (const output of [undefined, null, {}, 'x', [null], [{ type: 'Patient' }], [{ type: 'Patient', url: 'http://' }]]) {
+  for (const output of [
+    undefined,
+    null,
+    {},
+    'x',
+    [null],
+    [{ type: 'Patient' }],
+    [{ type: 'Patient', url: 'http://' }],
+  ]) {
     expect(() => read({ transactionTime, output })).toThrow(expect.objectContaining({ kind: 'unavailable' }));
   }
 });
