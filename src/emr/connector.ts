@@ -217,8 +217,11 @@ export type EmrPreset = {
   address: string;
   /** What to register, and where, in this order. */
   steps: readonly string[];
-  /** A public sandbox with which an installation can check the preset itself. */
-  sandbox: { title: string; address: string } | null;
+  /**
+   * A public sandbox with which an installation can check the preset itself. `token_endpoint`: if it is not that of the
+   * preset.
+   */
+  sandbox: { title: string; address: string; token_endpoint?: string } | null;
 } & Pick<EndpointPins, 'hosts' | 'token_endpoint' | 'tenant_path'> &
   RequestSettings;
 
