@@ -6,7 +6,9 @@ import { connectors } from '../../src/emr/index.ts';
 import { checkNewApp } from '../../src/product/link/registrations.ts';
 
 const presets = connectors.get('fhir')?.presets ?? [];
-const config = loadConfig({ BASE_URL: 'https://chartwire.example.org', SANDBOX: 'off' });
+const config = loadConfig({
+  ...{ BASE_URL: 'https://chartwire.example.org', SANDBOX: 'off', MASTER_KEY: 'ab'.repeat(32) },
+});
 
 /** The app that a form makes of a preset, with what an owner fills in. */
 function toApp({ name, way, hosts, headers, token_endpoint, ...preset }: EmrPreset) {

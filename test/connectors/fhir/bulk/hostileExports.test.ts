@@ -122,12 +122,16 @@ test.each([
 });
 
 test.each([
-  ['an ID of a thousand characters', patient({ id: 'x'.repeat(1000) })],
-  ['a line of 9 MB', patient({ note: 'x'.repeat(9_000_000) })],
-  ['a record of 200 levels', patient({ deep: JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) })],
-])('a file with %s is refused', async (_what, text) => {
-  respond = answer(200, text);
-  expect(await awaitFailure(download())).toMatchObject({ kind: 'refused' });
+  ['an ID of a thousand characters', () => ({ id: 'x'.repeat(1000) })],
+  ['a line of 9 MB', () => ({ note: 'x'.repeat(9_000_000) })],
+  ['a record of 200 levels', () => ({ deep: JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`) })],
+])('a file with %s is refused', async (_what, fields) => {
+  respond = answer(200, patient(fields()));
+  const { kind, message } = await awaitFailure(download());
+  expect([kind, message]).toStrictEqual([
+    'refused',
+    expect.stringMatching(/^A record of the export (is too large|has no usable ID)\.$/),
+  ]);
 });
 
 test('a record of another practice, and one of none, is not used', async () => {
