@@ -75,7 +75,8 @@ describe('an EMR app', () => {
     });
     const removed = { scope: '', headers: {}, search_params: {}, bulk_group: null, requests_counted_per: 'address' };
     expect((await owner.patch(`${path}/${app.id}`, removed)).status).toBe(200);
-    expect((await list())[0]).toMatchObject({ ...removed, scope: null, headers: undefined, header_names: [] });
+    const { headers: _headers, ...others } = removed;
+    expect((await list())[0]).toMatchObject({ ...others, scope: null, header_names: [] });
   });
 
   test.each([
