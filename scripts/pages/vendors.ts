@@ -28,6 +28,11 @@ function needsKeys(emr: string, way: string): boolean {
   return ways.some(({ name, must_register }) => name === way && must_register === 'key_set');
 }
 
+/** What `app.json` needs instead of the preset's. */
+function tokenEndpoint({ token_endpoint }: { token_endpoint?: string }): string {
+  return token_endpoint === undefined ? '' : `, with the \`token_endpoint\` ${code(token_endpoint)}`;
+}
+
 /** How to see for oneself: the public sandbox of each vendor, and the command that checks it. */
 export function sandboxTable(): string {
   const known = [...connectors.values()].flatMap(({ name, presets = [] }) =>
@@ -36,7 +41,7 @@ export function sandboxTable(): string {
   const rows = known.map(({ emr, title, basis, sandbox, way }) => [
     title,
     basis,
-    sandbox ? `${sandbox.title}: ${code(sandbox.address)}` : 'none known',
+    sandbox ? `${sandbox.title}: ${code(sandbox.address)}${tokenEndpoint(sandbox)}` : 'none known',
     sandbox
       ? code(
           `./chartwire connectors certify ${emr} --address ${sandbox.address} --credentials-file app.json${needsKeys(emr, way) ? ' --client <client_id>' : ''}`,

@@ -23,10 +23,10 @@ export type EmrEndpoint = {
   /** Where the credentials of an EMR app may go. Absent: there is no app, and they stay on the EMR's own host. */
   pins?: EndpointPins | undefined;
   /**
-   * The requests that the EMR's address takes, shared by everyone who uses it. `take` is called before each request and
-   * waits if it would be one too many. `exceeded`: the EMR rejected one as too many and did not say when to try again.
+   * `exceeded` is called if the EMR rejected a request as one too many and did not say when to try again: further requests
+   * of everyone wait for the next minute. Whatever is sent by `outbound` is counted.
    */
-  budget?: { take: () => Promise<void>; exceeded: () => Promise<void> } | undefined;
+  budget?: { exceeded: () => Promise<void> } | undefined;
   /** Collects the connection report of a sign-in, also of one that fails. Connectors without a report ignore it. */
   record?: ((step: ReportStep) => void) | undefined;
   /**
@@ -217,8 +217,11 @@ export type EmrPreset = {
   address: string;
   /** What to register, and where, in this order. */
   steps: readonly string[];
-  /** A public sandbox with which an installation can check the preset itself. */
-  sandbox: { title: string; address: string } | null;
+  /**
+   * A public sandbox with which an installation can check the preset itself. `token_endpoint`: if it is not that of the
+   * preset.
+   */
+  sandbox: { title: string; address: string; token_endpoint?: string } | null;
 } & Pick<EndpointPins, 'hosts' | 'token_endpoint' | 'tenant_path'> &
   RequestSettings;
 

@@ -8,7 +8,12 @@ export type RequestSettings = {
   search_params: SearchConstants;
   /** The group of all patients, which bulk exports read; null: all patients, or the only group that the EMR lists. */
   bulk_group: string | null;
+  /** What the vendor's limit of requests is for: each address, or the app at all of its addresses together. */
+  requests_counted_per: CountedPer;
 };
+
+export const counted_per = ['address', 'app'] as const;
+export type CountedPer = (typeof counted_per)[number];
 
 /** Those that are given. */
 export type GivenSettings = { [Name in keyof RequestSettings]?: RequestSettings[Name] | undefined };

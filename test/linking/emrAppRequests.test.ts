@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { runHere } from '../cli/support.ts';
+import { createApi } from '../harness/api.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
@@ -41,6 +42,7 @@ const requests = {
   headers: { 'X-API-Key': 'key-of-the-practice' },
   search_params: { 'ah-practice': '' },
   bulk_group: 'all-patients',
+  requests_counted_per: 'app',
 };
 
 const createLink = (org_id: string, more: object = {}) =>
@@ -58,6 +60,7 @@ describe('an EMR app', () => {
       header_names: ['x-api-key'],
       search_params: { 'ah-practice': '' },
       bulk_group: 'all-patients',
+      requests_counted_per: 'app',
     });
     expect(JSON.stringify(app)).not.toContain('key-of-the-practice');
     const [row] = await fixture.owner`SELECT encode(headers_sealed, 'escape') AS sealed FROM emr_apps`;
@@ -68,10 +71,12 @@ describe('an EMR app', () => {
       scope: app.scope,
       header_names: ['x-api-key'],
       bulk_group: 'all-patients',
+      requests_counted_per: 'app',
     });
-    const removed = { scope: '', headers: {}, search_params: {}, bulk_group: null };
+    const removed = { scope: '', headers: {}, search_params: {}, bulk_group: null, requests_counted_per: 'address' };
     expect((await owner.patch(`${path}/${app.id}`, removed)).status).toBe(200);
-    expect((await list())[0]).toMatchObject({ scope: null, header_names: [], search_params: {}, bulk_group: null });
+    const { headers: _headers, ...others } = removed;
+    expect((await list())[0]).toMatchObject({ ...others, scope: null, header_names: [] });
   });
 
   test.each([
@@ -85,6 +90,7 @@ describe('an EMR app', () => {
     [{ search_params: { patient: '1' } }, 'search_params'],
     [{ search_params: { _count: '1' } }, 'search_params'],
     [{ bulk_group: 'a/b' }, 'bulk_group'],
+    [{ requests_counted_per: 'practice' }, 'requests_counted_per'],
   ])('refuses %j and stores nothing', async (fields, field) => {
     const { status, body } = await newApp(fields);
     expect([status, body.errors?.[0]?.field ?? body.field], JSON.stringify(body)).toStrictEqual([400, field]);
@@ -105,7 +111,7 @@ describe('an EMR app', () => {
     expect(added).toMatchObject({ code: 0, stderr: '' });
     const listed = await run('emr-apps', 'list', '--client', client, '--json');
     expect(JSON.parse(listed.stdout).emr_apps).toMatchObject([
-      { hosts, header_names: ['x-api-key'], bulk_group: 'all-patients' },
+      { hosts, header_names: ['x-api-key'], bulk_group: 'all-patients', requests_counted_per: 'app' },
     ]);
     expect(listed.stdout).not.toContain('key-of-the-practice');
     // What the app leaves open must be in the file, as it must be in a link token.
@@ -124,6 +130,37 @@ describe('an EMR app', () => {
       stderr: expect.stringContaining('--credentials-file: headers must be an object of strings.'),
     });
   });
+});
+
+test('every request counts for the app where its vendor counts so: of the sign-in, for tokens and of syncs', async () => {
+  // It must not run over the end of a minute.
+  await expect.poll(() => new Date().getSeconds()).toBeLessThan(35);
+  expect((await newApp({ requests_counted_per: 'app' })).status).toBe(200);
+  const [app] = await fixture.owner<{ id: string }[]>`SELECT id FROM emr_apps`;
+  const counted_by = `emr_app:${app?.id}`;
+  await fixture.owner`INSERT INTO emr_request_budgets (counted_by, per_minute, minute, requests, blocked, confirmations)
+    VALUES (${counted_by}, 100000, date_trunc('minute', now()), 0, false, 2)`;
+  const count = async () => {
+    const [row] = await fixture.owner<{ requests: number }[]>`
+      SELECT requests FROM emr_request_budgets WHERE counted_by = ${counted_by}`;
+    return row?.requests;
+  };
+  const tokens = () => server.ledger.filter(({ path: sent }) => sent.includes('/auth/')).length;
+  server.ledger.length = 0;
+  const created = await createLink('counted-requests');
+  const linked = await steps.signIn(created.body.token, 0, { credentials: {}, one_time_code: undefined });
+  expect(linked.status, JSON.stringify(linked.body)).toBe(200);
+  expect(tokens()).toBeGreaterThan(0);
+  expect(await count()).toBe(server.ledger.length);
+  const { token: access_token } = (await steps.exchange(linked.body.public_token)).body;
+  const before = tokens();
+  server.expireTokens('access');
+  const api = createApi({ ...fixture.sandbox, access_token });
+  await api.sync();
+  expect(tokens()).toBeGreaterThan(before);
+  expect(await count()).toBe(server.ledger.length);
+  const rows = await fixture.owner`SELECT counted_by FROM emr_request_budgets`;
+  expect(rows).toStrictEqual([{ counted_by }]);
 });
 
 describe('the key set of an EMR app', () => {

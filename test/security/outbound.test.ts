@@ -80,6 +80,31 @@ describe('a request', () => {
     expect((await sandbox().fetch(url, { ...get, response_bytes_max })).truncated).toBe(truncated);
   });
 
+  test.each([
+    ['with a content length', true],
+    ['in chunks', false],
+  ])('hands out a large response %s in parts, the next one when the receiver is done', async (_how, has_length) => {
+    const sent = Buffer.from(Array.from({ length: 200_000 }, (_, n) => `line ${n}\n`).join(''));
+    const { url } = await serve((_request, response) => {
+      if (has_length) response.setHeader('content-length', sent.length);
+      for (let at = 0; at < sent.length; at += 300_000) response.write(sent.subarray(at, at + 300_000));
+      response.end();
+    });
+    const parts: Buffer[] = [];
+    let receiving = 0;
+    const receive = async (part: Buffer) => {
+      receiving++;
+      expect(receiving).toBe(1);
+      parts.push(Buffer.from(part));
+      // Lets the event loop turn, as writing to a database does.
+      await new Promise((done) => setImmediate(done));
+      receiving--;
+    };
+    const response = await sandbox().fetch(url, { ...get, response_bytes_max: 10_000_000, receive });
+    expect(response).toMatchObject({ status: 200, truncated: false, body: Buffer.alloc(0) });
+    expect(Buffer.concat(parts).equals(sent)).toBe(true);
+  });
+
   test('reuses connections to the same origin', async () => {
     const { url, connections } = await serve((_, response) => response.end('ok'));
     const outbound = sandbox();

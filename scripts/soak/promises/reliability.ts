@@ -120,12 +120,12 @@ export const webhookPromises: readonly PromiseRow[] = [
     promise: 'The list is complete, nothing that exists is removed, and one export runs at a time',
     tests: [
       ...test(
-        'journeys/bulkExportKills',
+        'journeys/bulk-exports/bulkExportKills',
         'an export whose worker is killed at every step that it stores is requested once and read completely',
         'an export whose worker is killed before its URL is stored is not requested again while it may run',
       ),
       ...test(
-        'journeys/bulkExports',
+        'journeys/bulk-exports/bulkExports',
         'files that are cut off, expire, need a new token or fail once are read completely',
         'an export with errors removes nothing, and its errors are shown',
         'a file redirected to another host is read without the token, over one redirect only',

@@ -307,7 +307,7 @@ export const settings = {
   ),
   SYNC_MINUTES: number('Minutes between syncs of each organization with its EMR.', 15, 1, 10_080),
   SYNC_REQUESTS_PER_HOUR: number(
-    'Requests per hour that the scheduled syncs of an organization send to its EMR. A sync that took more postpones the next one; one that read its lists in full, by at most an hour.',
+    'Requests per hour that a sync sends to the EMR of its organization. One that has sent as many goes on in the next hour where it stopped, and postpones the next sync; one that read its lists in full, by at most an hour.',
     6000,
     60,
     1_000_000,

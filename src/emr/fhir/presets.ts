@@ -5,6 +5,7 @@ const from_documents = { basis: 'documents' } as const;
 const defaults = {
   ...{ token_endpoint: same_host, tenant_path: null, sandbox: null },
   ...{ scope: null, headers: {}, search_params: {}, bulk_group: null },
+  requests_counted_per: 'address' as 'address' | 'app',
 } as const;
 
 const key_set_step =
@@ -17,6 +18,19 @@ const read_scopes = [
   ...['MedicationRequest', 'Observation', 'Organization', 'Patient', 'Practitioner', 'PractitionerRole'],
   ...['RelatedPerson', 'ServiceRequest'],
 ];
+/** In SMART v2 notation. Oracle lists both, and about 300 scopes, of which an app is registered for some. */
+const oracle_scope = [
+  ...['Patient', 'Appointment', 'Coverage', 'RelatedPerson', 'Communication', 'Encounter'].map(
+    (type) => `${type}.crus`,
+  ),
+  ...['DocumentReference', 'MedicationRequest', 'Slot'].map((type) => `${type}.crus`),
+  ...['Practitioner', 'Location', 'Organization', 'Schedule', 'AllergyIntolerance', 'Condition'].map(
+    (type) => `${type}.rs`,
+  ),
+  ...['DiagnosticReport', 'Observation', 'ServiceRequest', 'Account', 'Binary'].map((type) => `${type}.rs`),
+]
+  .map((scope) => `system/${scope}`)
+  .join(' ');
 const readScope = (level: 'system' | 'user') => read_scopes.map((type) => `${level}/${type}.read`).join(' ');
 
 export const presets: readonly EmrPreset[] = [
@@ -48,14 +62,17 @@ export const presets: readonly EmrPreset[] = [
     token_endpoint:
       'https://authorization.cerner.com/tenants/{tenant}/hosts/fhir-ehr.cerner.com/protocols/oauth2/profiles/smart-v1/token',
     tenant_path: '/r4/{tenant}',
+    scope: oracle_scope,
     steps: [
-      'Register a system app in the code Console of Oracle Health, with SMART v2 scopes.',
+      'Register a system app in the code Console of Oracle Health, with the SMART v2 scopes of this form. Remove here what it is not registered for.',
       key_set_step,
       'Ask each organization to enable the app for its tenant.',
     ],
     sandbox: {
       title: 'Oracle Health sandbox',
       address: 'https://fhir-ehr-code.cerner.com/r4/ec2458f2-1e24-41c8-b71b-0e701af7583d',
+      token_endpoint:
+        'https://authorization.cerner.com/tenants/{tenant}/hosts/fhir-ehr-code.cerner.com/protocols/oauth2/profiles/smart-v1/token',
     },
   },
   {
@@ -93,6 +110,12 @@ export const presets: readonly EmrPreset[] = [
       'Ask eClinicalWorks to allow the key set URL, and each practice to activate the app.',
       'For bulk export register a second app: it needs system/Group.read, which this one must not request.',
     ],
+    // Named by integrators, not by the vendor's public pages.
+    sandbox: {
+      title: 'eClinicalWorks sandbox',
+      address: 'https://staging-fhir.ecwcloud.com/fhir/r4/FFBJCD',
+      token_endpoint: 'https://staging-oauthserver.ecwcloud.com/oauth/oauth2/token',
+    },
   },
   {
     ...{ ...defaults, ...from_documents },
@@ -107,6 +130,8 @@ export const presets: readonly EmrPreset[] = [
       redirect_step,
       'The practice is chosen on the sign-in page. A refresh token must be used within 48 hours: sync at least daily.',
     ],
+    // Named by integrators: the sandbox is one of the practices on the sign-in page.
+    sandbox: { title: 'NextGen sandbox practice', address: 'https://fhir.nextgen.com/nge/prod/fhir-api-r4/fhir/R4' },
   },
   {
     ...{ ...defaults, ...from_documents },
@@ -130,7 +155,12 @@ export const presets: readonly EmrPreset[] = [
     address: 'https://fhir.fhirpoint.open.allscripts.com/fhirroute/fhir/<number>',
     hosts: ['fhir.fhirpoint.open.allscripts.com'],
     tenant_path: '/fhirroute/fhir/{tenant}',
-    steps: ['Register the app in the Veradigm developer programme.', redirect_step, 'The API is read-only.'],
+    steps: ['Register the app in the Veradigm developer program.', redirect_step, 'The API is read-only.'],
+    // Named by integrators.
+    sandbox: {
+      title: 'Veradigm sandbox',
+      address: 'https://fhir.fhirpoint.open.allscripts.com/fhirroute/fhir/CP00101',
+    },
   },
   {
     ...{ ...defaults, ...from_documents },
@@ -140,6 +170,8 @@ export const presets: readonly EmrPreset[] = [
     address: 'https://<host>/<firm>/ema/fhir/v2',
     hosts: [],
     headers: { 'x-api-key': '' },
+    // 1,250 requests per minute and key.
+    requests_counted_per: 'app',
     tenant_path: '/{tenant}',
     steps: [
       'Ask ModMed for API access to each firm: client ID, secret, host and API key come by contract.',

@@ -300,6 +300,8 @@ export function exchange(via: Dispatcher, url: URL, request: OutboundRequest): P
           if (status >= 200) head = { status, headers: joined(fields) };
         },
         onResponseData: (current, chunk) => {
+          // undici repeats an empty part after each pause of a body with a content length: to pause again would never end.
+          if (chunk.length === 0) return;
           const bytes_max = (head?.status ?? 0) >= 400 ? error_bytes_max : response_bytes_max;
           const part = chunk.subarray(0, bytes_max - received_bytes);
           received_bytes += part.length;

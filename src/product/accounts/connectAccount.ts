@@ -38,7 +38,7 @@ import {
 } from './capabilities.ts';
 import { emrEndpoint, findEmrApp } from './emrApps.ts';
 import { renewGrant } from './grantRenewals.ts';
-import { openRequestBudget } from './requestBudgets.ts';
+import { countRequests } from './requestBudgets.ts';
 import { readServerMarker, recordLoad, storeServerMarker } from './serverFacts.ts';
 
 /** An account with its credentials unsealed, ready for EMR calls. */
@@ -84,16 +84,15 @@ export async function connectAccount(
   const session = { grant_sealed: account.grant_sealed, linked_at: account.linked_at };
   job.session = session;
   requireApp(ctx, account, connector, secrets.credentials);
-  const emr = await emrEndpoint(ctx, account, signal);
   const onRequest = () => {
     job.requests = (job.requests ?? 0) + 1;
-    ctx.metrics.emr_requests.inc({ emr: connector.name });
   };
+  const { emr_app_id } = account;
+  // Somebody waits for a dry run, which fails instead of waiting for the next minute.
+  const counted = { connector, emr_app_id, urgent: ctx.dry_run !== undefined, onRequest };
   const endpoint = {
-    ...emr,
-    outbound: observeRequests(emr.outbound, onRequest),
+    ...countRequests(ctx, await emrEndpoint(ctx, account, signal), counted),
     observeLoad: loadObserver(ctx, account, connector),
-    budget: await openBudget(ctx, account, connector, signal),
     dry_run: ctx.dry_run !== undefined,
   };
   const access = {
@@ -208,28 +207,6 @@ function loadObserver(ctx: Context, account: StoredAccount, connector: Connector
     if (sign === 'created' && at_most) return;
     await record((tx) => recordLoad(tx, account, sign, measured_max));
   };
-}
-
-/** Calls `onRequest` before each request. */
-function observeRequests(outbound: EmrEndpoint['outbound'], onRequest: () => void): EmrEndpoint['outbound'] {
-  return {
-    ...outbound,
-    fetch: (...request) => {
-      onRequest();
-      return outbound.fetch(...request);
-    },
-  };
-}
-
-/** For EMRs whose servers differ. Somebody waits for a dry run, which fails instead of waiting for the next minute. */
-async function openBudget(
-  ctx: Context,
-  { emr_address }: StoredAccount,
-  { limits }: Connector,
-  signal: AbortSignal,
-): Promise<EmrEndpoint['budget']> {
-  if (limits.measured_max === undefined || ctx.dry_run) return undefined;
-  return openRequestBudget(ctx, emr_address, signal);
 }
 
 /** Records what using an account has shown, except in a dry run. A failure is only logged: the EMR has responded either way. */

@@ -138,11 +138,13 @@ export async function addEmrApp(ctx: SaveContext, tx: Tx, app: NewEmrApp): Promi
   const tls = await sealCertificates(ctx, tx, { id, ...app });
   await tx`
     INSERT INTO emr_apps (id, client_id, name, logo, connector, hosts, token_endpoint, authorization_endpoint, issuer,
-      tenant_path, registered, mrn_system, mrn_type, scope, search_params, bulk_group, uses_key_set, credentials_sealed,
-      headers_sealed, certificate, certificate_key_sealed, certificate_expires_at, ca_certificates)
+      tenant_path, registered, mrn_system, mrn_type, scope, search_params, bulk_group, requests_counted_per,
+      uses_key_set, credentials_sealed, headers_sealed, certificate, certificate_key_sealed, certificate_expires_at,
+      ca_certificates)
     VALUES (${id}, ${client_id}, ${name}, ${logo}, ${connector}, ${[...hosts]}, ${token_endpoint},
       ${authorization_endpoint}, ${issuer}, ${app.tenant_path}, ${app.registered}, ${app.mrn_system}, ${app.mrn_type},
-      ${app.scope}, ${JSON.stringify(app.search_params)}::text::jsonb, ${app.bulk_group}, ${app.uses_key_set},
+      ${app.scope}, ${JSON.stringify(app.search_params)}::text::jsonb, ${app.bulk_group},
+      ${app.requests_counted_per}, ${app.uses_key_set},
       ${await sealedCredentials(ctx, tx, { id, ...app })}, ${await sealedHeaders(ctx, tx, { id, ...app })},
       ${tls.certificate}, ${tls.certificate_key_sealed}, ${tls.certificate_expires_at}::text::timestamptz,
       ${tls.ca_certificates})`;
@@ -162,7 +164,8 @@ export async function changeEmrApp(ctx: SaveContext & Pick<Context, 'connectors'
       token_endpoint = ${app.token_endpoint}, authorization_endpoint = ${app.authorization_endpoint},
       issuer = ${app.issuer}, tenant_path = ${app.tenant_path}, registered = ${app.registered}, mrn_system = ${app.mrn_system},
       mrn_type = ${app.mrn_type}, scope = ${app.scope}, search_params = ${JSON.stringify(app.search_params)}::text::jsonb,
-      bulk_group = ${app.bulk_group}, uses_key_set = ${app.uses_key_set}, credentials_sealed = ${sealed}, headers_sealed = ${headers_sealed},
+      bulk_group = ${app.bulk_group}, requests_counted_per = ${app.requests_counted_per},
+      uses_key_set = ${app.uses_key_set}, credentials_sealed = ${sealed}, headers_sealed = ${headers_sealed},
       certificate = ${tls.certificate}, certificate_key_sealed = ${tls.certificate_key_sealed},
       certificate_expires_at = ${tls.certificate_expires_at}::text::timestamptz, ca_certificates = ${tls.ca_certificates}
     WHERE id = ${app.id}`;
@@ -223,7 +226,8 @@ function certificateColumns(sql: Query): Fragment {
 }
 
 function endpointColumns(sql: Query): Fragment {
-  return sql`hosts, token_endpoint, authorization_endpoint, issuer, tenant_path, scope, search_params, bulk_group`;
+  return sql`hosts, token_endpoint, authorization_endpoint, issuer, tenant_path, scope, search_params, bulk_group,
+    requests_counted_per`;
 }
 
 function sealedCredentials(
@@ -383,9 +387,16 @@ export function toEndpoint(
     throw new EmrFailure('login_required', message);
   }
   if (!app) return {};
-  const { scope, headers, search_params, bulk_group } = app;
+  const { scope, headers, search_params, bulk_group, requests_counted_per } = app;
   // Nothing else of the app, such as its key, is given to connectors.
   const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = app;
   const pins = { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path };
-  return { pins, scope, headers, search_params: practiceParams(search_params, own_params), bulk_group };
+  return {
+    pins,
+    scope,
+    headers,
+    search_params: practiceParams(search_params, own_params),
+    bulk_group,
+    requests_counted_per,
+  };
 }

@@ -5,6 +5,7 @@ import { bindings, lockAccount, readAccount, type StoredAccount } from './accoun
 import { currentCredentials, requireConnector } from './connectAccount.ts';
 import { type EmrOfAccount, type EndpointContext, signOutEndpoint } from './emrApps.ts';
 import { claimEndedGrant, type EndedGrant, findDueGrants, removeEndedGrant } from './grantRenewals.ts';
+import { countRequests } from './requestBudgets.ts';
 
 export type SignOutContext = EndpointContext & Pick<Context, 'connectors' | 'audit' | 'log'>;
 
@@ -33,7 +34,9 @@ export async function signOut(
   const connector = requireConnector(ctx, emr.connector);
   if (!connector.signOut) return false;
   const signal = AbortSignal.timeout(timeout_ms);
-  return connector.signOut(await signOutEndpoint(ctx, emr, signal), access);
+  const endpoint = await signOutEndpoint(ctx, emr, signal);
+  const counted = { connector, emr_app_id: emr.emr_app_id, urgent: true };
+  return connector.signOut(countRequests(ctx, endpoint, counted), access);
 }
 
 async function signOutOnce(ctx: SignOutContext, client_id: string, id: string): Promise<void> {

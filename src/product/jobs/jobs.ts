@@ -109,10 +109,10 @@ async function requeueFailed(tx: Tx, job: Job, failure: JobFailure, lane: string
 }
 
 /** Returns the job to the queue unchanged, for example when the process shuts down. */
-export async function releaseJob(tx: Tx, { job, lease }: ClaimedJob): Promise<void> {
+export async function releaseJob(tx: Tx, { job, lease }: ClaimedJob, pause_ms = 0): Promise<void> {
   await checkLease(tx, lease);
   await tx`UPDATE jobs SET state = 'queued' WHERE id = ${job.id}`;
-  await releaseLane(tx, lease.id, 0);
+  await releaseLane(tx, lease.id, pause_ms);
 }
 
 /** Undoes the start of a job whose EMR hangs. The lane waits for the pause; the attempt does not count. */
@@ -123,9 +123,24 @@ export async function deferJob(tx: Tx, { job, lease }: ClaimedJob, pause_ms: num
   await releaseLane(tx, lease.id, pause_ms);
 }
 
-/** Stores further requests that a sync has sent to the EMR. */
-export async function addEmrRequests(tx: Tx, job_id: number, requests: number): Promise<void> {
-  await tx`UPDATE jobs SET emr_requests = coalesce(emr_requests, 0) + ${requests} WHERE id = ${job_id}`;
+/**
+ * Stores further requests that a sync has sent to the EMR. Returns how many it has sent in its current hour, and how long
+ * that lasts.
+ */
+export async function addEmrRequests(
+  tx: Tx,
+  job_id: number,
+  requests: number,
+): Promise<{ sent: number; left_ms: number }> {
+  const current = tx`emr_hour_started_at > now() - interval '1 hour'`;
+  const [hour] = await tx<{ sent: number; left_ms: number }[]>`
+    UPDATE jobs SET emr_requests = coalesce(emr_requests, 0) + ${requests},
+      emr_hour_requests = CASE WHEN ${current} THEN emr_hour_requests ELSE 0 END + ${requests},
+      emr_hour_started_at = CASE WHEN ${current} THEN emr_hour_started_at ELSE now() END
+    WHERE id = ${job_id}
+    RETURNING emr_hour_requests AS sent,
+      extract(epoch FROM emr_hour_started_at + interval '1 hour' - now())::float8 * 1000 AS left_ms`;
+  return hour ?? { sent: 0, left_ms: 0 };
 }
 
 /** How a job ended. */

@@ -41,6 +41,17 @@ type Attempt = JobRun & {
   report: Report;
 };
 
+/** A job that goes on later, where it stopped. It returns to the queue; this is no failure. */
+export class JobPaused extends Error {
+  readonly pause_ms: number;
+
+  constructor(pause_ms: number) {
+    super('The job goes on later.');
+    this.name = 'JobPaused';
+    this.pause_ms = pause_ms;
+  }
+}
+
 /** Runs the jobs of one type. What `run` throws is handled here; `onFailure` describes the result of a final failure. */
 export type JobHandler = {
   /** Jobs of this type write nothing to the EMR. */
@@ -192,6 +203,10 @@ async function runJob(ctx: Context, attempt: Attempt): Promise<void> {
   } catch (error) {
     if (error instanceof LeaseLost || signal.reason === stop_reasons.lease_lost) throw new LeaseLost();
     if (error instanceof TurnTaken) return defer(ctx, attempt, turn_pause_ms);
+    if (error instanceof JobPaused) {
+      report('responded');
+      return ctx.db.repeatable(job.client_id, (tx) => releaseJob(tx, attempt, error.pause_ms));
+    }
     if (signal.reason !== stop_reasons.shutdown) {
       report(assessHealth(error, performance.now() - started_ms));
       await handleFailure(ctx, attempt, error);

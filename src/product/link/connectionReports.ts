@@ -1,9 +1,11 @@
 import { apiError, type ErrorCode } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
 import type { ConnectionReport, ReportStep } from '../../emr/connector.ts';
+import type { CountedPer } from '../../emr/requestSettings.ts';
 import { sizeText } from '../../model/fields.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { type DescribedMrnRule, describedMrnRule } from '../accounts/capabilities.ts';
+import { countedBy, readRequestLimit } from '../accounts/requestBudgets.ts';
 import { type ExportFindings, selectExportFindings } from '../records/bulkExports.ts';
 
 /** How a reported sign-in ended; undefined if it succeeded. */
@@ -96,21 +98,42 @@ async function readReports(
   client_id: string,
   condition: (sql: Query) => Fragment,
 ): Promise<ReportDetails[]> {
-  const rows = await db.search<Omit<ReportDetails, 'findings'> & ServerFindings>(
+  const rows = await db.search<Omit<ReportDetails, 'findings'> & ServerFindings & CountedEmr>(
     client_id,
     (sql) => sql`SELECT report.report, account.document_bytes_max, account.server_findings, app.keys,
+      organization.emr_address, account.emr_app_id, coalesce(app.counted_per, 'address') AS counted_per,
+      ${selectSyncRequests(sql)} AS requests,
       ${selectExportFindings(sql, sql`account.organization_id`)} AS exports,
       (SELECT ${describedMrnRule(sql)} FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
         WHERE accounts.id = report.account_id) AS mrn, ${columns(sql)}
       LEFT JOIN LATERAL (
-        SELECT jsonb_build_object('fetches', key_fetches, 'last_at', to_char(keys_fetched_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')) AS keys
-          FROM emr_apps WHERE id = coalesce(account.emr_app_id, link.emr_app_id) AND uses_key_set
+        SELECT CASE WHEN uses_key_set THEN jsonb_build_object('fetches', key_fetches,
+                 'last_at', to_char(keys_fetched_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')) END AS keys,
+               requests_counted_per AS counted_per
+          FROM emr_apps WHERE id = coalesce(account.emr_app_id, link.emr_app_id)
       ) AS app ON true WHERE ${condition(sql)}`,
   );
-  return rows.map(({ mrn, document_bytes_max, server_findings, keys, exports, ...row }) => ({
-    ...row,
-    findings: describeFindings({ mrn, document_bytes_max, server_findings, keys, exports }),
-  }));
+  return Promise.all(
+    rows.map(async ({ mrn, document_bytes_max, server_findings, keys, exports, requests, ...row }) => {
+      const { emr_address, emr_app_id, counted_per, ...details } = row;
+      const emr = emr_address && countedBy({ address: emr_address, requests_counted_per: counted_per }, emr_app_id);
+      const per_minute = emr ? await readRequestLimit(db.system, emr) : undefined;
+      const known = { mrn, document_bytes_max, server_findings, keys, exports, requests };
+      return { ...details, findings: [...describeFindings(known), ...describeLimit(per_minute, counted_per)] };
+    }),
+  );
+}
+
+/** Whose requests the vendor counts. Without an account, no organization is known. */
+type CountedEmr = { emr_address: string | null; emr_app_id: string | null; counted_per: CountedPer };
+
+/** How many requests the newest sync of the organization sent, and those that started in the last hour. */
+function selectSyncRequests(sql: Query): Fragment {
+  return sql`(SELECT jsonb_build_object('newest', (array_agg(coalesce(emr_requests, 0) ORDER BY id DESC))[1],
+        'last_hour', coalesce(sum(emr_requests) FILTER (WHERE started_at > now() - interval '1 hour'), 0))
+      FROM (SELECT id, emr_requests, started_at FROM jobs
+             WHERE organization_id = account.organization_id AND type = 'sync' ORDER BY id DESC LIMIT 100) AS syncs
+    HAVING count(*) > 0)`;
 }
 
 /** Those of a link that failed have no account. */
@@ -122,10 +145,13 @@ type ServerFindings = {
   keys: { fetches: number; last_at: string | null } | null;
   /** What went wrong in the last bulk export. */
   exports: ExportFindings | null;
+  /** Of the organization's syncs. Null: there was none. */
+  requests: { newest: number; last_hour: number } | null;
 };
 
 /** Without examples of MRNs: a report contains no health data. */
-function describeFindings({ mrn, document_bytes_max, server_findings, keys, exports }: ServerFindings): string[] {
+function describeFindings(known: ServerFindings): string[] {
+  const { mrn, document_bytes_max, server_findings, keys, exports, requests } = known;
   const findings: string[] = [];
   if (mrn && mrn.source !== 'none') {
     const parts = [mrn.type && `of type ${mrn.type}`, mrn.system && `with system ${mrn.system}`].filter(Boolean);
@@ -139,7 +165,19 @@ function describeFindings({ mrn, document_bytes_max, server_findings, keys, expo
     const fetches = keys.fetches === 1 ? '1 fetch' : `${keys.fetches} fetches`;
     findings.push(`Keys: nobody has fetched the key set of this EMR app since ${keys.last_at} UTC (${fetches}).`);
   }
+  if (requests) {
+    const [newest, last_hour] = [requests.newest, requests.last_hour].map((count) => count.toLocaleString('en-US'));
+    findings.push(
+      `Requests: the newest sync has sent ${newest} to the EMR, and all syncs of the last hour ${last_hour}.`,
+    );
+  }
   return [...findings, ...(server_findings ?? []), ...describeExport(exports)];
+}
+
+function describeLimit(per_minute: number | undefined, counted_per: CountedPer): string[] {
+  if (per_minute === undefined) return [];
+  const whose = counted_per === 'app' ? 'of this EMR app' : 'at this address';
+  return [`Requests: the EMR takes about ${per_minute.toLocaleString('en-US')} per minute ${whose}, as measured.`];
 }
 
 function describeExport(exports: ExportFindings | null): string[] {

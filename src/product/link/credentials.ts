@@ -15,6 +15,7 @@ import type { Tx } from '../../platform/db/database.ts';
 import { readAccount } from '../accounts/accounts.ts';
 import { currentCredentials, requireConnector } from '../accounts/connectAccount.ts';
 import { type EmrApp, emrEndpoint, findEmrApp } from '../accounts/emrApps.ts';
+import { countRequests } from '../accounts/requestBudgets.ts';
 import type { Context } from '../context.ts';
 import { type ReportedError, saveAccountReport, saveLinkReport } from './connectionReports.ts';
 import { requirePracticeParams } from './linkApps.ts';
@@ -131,7 +132,8 @@ export async function attemptSignIn<T>(
   try {
     const connector = requireConnector(ctx, purpose.connector);
     const endpoint = await callEmr(connector, () => emrEndpoint(ctx, purpose, AbortSignal.timeout(sign_in_ms_max)));
-    const result = await run({ ...endpoint, record });
+    const counted = { connector, emr_app_id: purpose.emr_app_id, urgent: true };
+    const result = await run({ ...countRequests(ctx, endpoint, counted), record });
     return { result, report: report() };
   } catch (error) {
     const failed = report();

@@ -7,6 +7,7 @@ import { type DestinationChange, formatDestination } from '../../platform/securi
 import { readAccount } from '../accounts/accounts.ts';
 import { requireConnector } from '../accounts/connectAccount.ts';
 import { type EmrApp, emrEndpoint } from '../accounts/emrApps.ts';
+import { countRequests } from '../accounts/requestBudgets.ts';
 import type { Context } from '../context.ts';
 import { readStoredCredentials } from './credentials.ts';
 import { type ConsentTerms, toAccess } from './linkConsents.ts';
@@ -111,8 +112,9 @@ function codesPage({ config }: Context, { sandbox_codes_path: path }: Connector,
 /** The page waits for this. A slow server is asked at sign-in instead. */
 const discovery_timeout_ms = 4_000;
 
-function discoveryEndpoint(ctx: Context, purpose: LinkPurpose): Promise<EmrEndpoint> {
-  return emrEndpoint(ctx, purpose, AbortSignal.timeout(discovery_timeout_ms));
+async function discoveryEndpoint(ctx: Context, connector: Connector, purpose: LinkPurpose): Promise<EmrEndpoint> {
+  const endpoint = await emrEndpoint(ctx, purpose, AbortSignal.timeout(discovery_timeout_ms));
+  return countRequests(ctx, endpoint, { connector, emr_app_id: purpose.emr_app_id, urgent: true });
 }
 
 /** Why nobody can sign in at this address. */
@@ -121,12 +123,12 @@ type AddressProblem = { code: ErrorCode; host: string; reason: string };
 /** What the server says about itself. A server that does not respond may do so by the time of the sign-in. */
 async function readServer(
   ctx: Context,
-  { describeServer }: Connector,
+  connector: Connector,
   purpose: LinkPurpose,
 ): Promise<ServerDescription & { problem?: AddressProblem }> {
-  if (!describeServer) return {};
+  if (!connector.describeServer) return {};
   try {
-    return await describeServer(await discoveryEndpoint(ctx, purpose));
+    return await connector.describeServer(await discoveryEndpoint(ctx, connector, purpose));
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
     const { message: reason, unknown_host, wrong_address } = error;
@@ -137,13 +139,9 @@ async function readServer(
 }
 
 /** What the server supports; undefined if that is not known. */
-async function findOffered(
-  ctx: Context,
-  { offeredWays }: Connector,
-  purpose: LinkPurpose,
-): Promise<OfferedWays | undefined> {
+async function findOffered(ctx: Context, connector: Connector, purpose: LinkPurpose): Promise<OfferedWays | undefined> {
   try {
-    return await offeredWays?.(await discoveryEndpoint(ctx, purpose));
+    return await connector.offeredWays?.(await discoveryEndpoint(ctx, connector, purpose));
   } catch (error) {
     if (error instanceof EmrFailure) return undefined;
     throw error;

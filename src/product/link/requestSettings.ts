@@ -1,5 +1,5 @@
 import { apiError } from '../../catalog/errors.ts';
-import type { RequestSettings } from '../../emr/requestSettings.ts';
+import { type CountedPer, counted_per, type RequestSettings } from '../../emr/requestSettings.ts';
 
 /** What an operator enters for the requests of an EMR app. Absent or blank: nothing. */
 export type SentSettings = {
@@ -7,6 +7,7 @@ export type SentSettings = {
   headers?: Readonly<Record<string, string>>;
   search_params?: Readonly<Record<string, string>>;
   bulk_group?: string | null;
+  requests_counted_per?: string;
 };
 
 /** Validates the settings and throws on the first error. Returns them as they are stored. */
@@ -16,6 +17,7 @@ export function checkRequestSettings(sent: SentSettings): RequestSettings {
     headers: checkHeaders(sent.headers ?? {}),
     search_params: checkParams(sent.search_params ?? {}),
     bulk_group: checkGroup(sent.bulk_group?.trim() || null),
+    requests_counted_per: checkCountedPer(sent.requests_counted_per ?? 'address'),
   };
 }
 
@@ -79,6 +81,12 @@ export function checkPracticeParams(params: Readonly<Record<string, string>>): R
 function checkGroup(id: string | null): string | null {
   if (id !== null && !/^[A-Za-z0-9.-]{1,64}$/.test(id)) throw invalid('bulk_group', 'must be the ID of a Group');
   return id;
+}
+
+function checkCountedPer(text: string): CountedPer {
+  const known = counted_per.find((each) => each === text);
+  if (!known) throw invalid('requests_counted_per', `must be one of: ${counted_per.join(', ')}`);
+  return known;
 }
 
 function invalid(field: string, rule: string) {

@@ -5,10 +5,9 @@ import { type Kind, sync_order } from '../../model/records/kinds.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { recordWorking, toRuleKey } from '../accounts/capabilities.ts';
 import { type ConnectedAccount, connectAccount } from '../accounts/connectAccount.ts';
-import { markSynced, setCodeLists, spaceSyncs } from '../accounts/organizations.ts';
+import { markSynced, setCodeLists } from '../accounts/organizations.ts';
 import type { Context } from '../context.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
-import { addEmrRequests } from '../jobs/jobs.ts';
 import { type JobHandler, type JobRun, whileLeased } from '../jobs/run.ts';
 import { announceAddedDocuments } from './addedDocuments.ts';
 import { type Announcement, prepareAnnouncement } from './announceChanges.ts';
@@ -39,6 +38,7 @@ import {
   setHeldRemovals,
   startPass,
 } from './syncPasses.ts';
+import { type ListReading, pauseIfSpent, requests_unstored_max, storeRequests } from './syncRequests.ts';
 
 type AnyListing = Listing<SourceRecord>;
 
@@ -47,7 +47,7 @@ export const sync: JobHandler = {
   reads_only: true,
   run: async (ctx, run) => {
     const { announce } = run.job.input as SyncInput;
-    const reading = { in_full: announce };
+    const reading = { in_full: announce, progressed: false };
     try {
       return await readLists(ctx, run, reading);
     } finally {
@@ -64,9 +64,6 @@ export const sync: JobHandler = {
     return { state: 'failed', error: problem, event: announce ? { type: 'sync.failed', data } : null };
   },
 };
-
-/** `in_full`: whether lists are read in full of which changes alone could be read. */
-type ListReading = { in_full: boolean };
 
 async function readLists(ctx: Context, run: JobRun, reading: ListReading): Promise<JobResult> {
   const { job } = run;
@@ -87,6 +84,7 @@ async function readLists(ctx: Context, run: JobRun, reading: ListReading): Promi
       const listing = operations[kind.operation];
       // One that a bulk export prepares is read when its files are there.
       if (!listing || (listing.exported ? !exported : exported_only)) continue;
+      if (!listing.exported) await pauseIfSpent(ctx, run, reading);
       const total = await syncKind(ctx, run, kind, { listing, mrn_rule, exported, reading });
       records[kind.name] = total;
       await storeRequests(ctx, run, reading);
@@ -138,30 +136,6 @@ async function openLists(ctx: Context, run: JobRun) {
 function connectForLists(ctx: Context, { job, signal }: JobRun): Promise<ConnectedAccount> {
   return connectAccount(ctx, job, signal, { exported: createExportedRecords(ctx, job) });
 }
-
-/**
- * Stores how many requests were sent since the last time, and postpones the next sync if they were many. After a crash,
- * those of the list that was being read are missing.
- */
-async function storeRequests(ctx: Context, { job, checkLease }: JobRun, { in_full }: ListReading): Promise<void> {
-  const { requests = 0 } = job;
-  if (requests === 0) return;
-  const limits = {
-    per_hour: ctx.config.sync_requests_per_hour,
-    minutes_max: in_full ? full_spacing_minutes_max : spacing_minutes_max,
-  };
-  await ctx.db.repeatable(job.client_id, async (tx) => {
-    // The organization is locked before the lane, as above.
-    await spaceSyncs(tx, { id: job.organization_id, job_id: job.id, requests }, limits);
-    await addEmrRequests(tx, job.id, requests);
-    await checkLease(tx);
-  });
-  job.requests = 0;
-}
-
-/** A list that is read in full once a day must not delay the changes of the day for long. */
-const full_spacing_minutes_max = 60;
-const spacing_minutes_max = 24 * 60;
 
 async function endRefusedPass(ctx: Context, run: JobRun, kind: Kind): Promise<void> {
   const { client_id, organization_id } = run.job;
@@ -228,7 +202,9 @@ async function syncKind(
   if (!pass.done) {
     const announcement = await whileLeased(ctx, run, (tx) => prepareAnnouncement(ctx, tx, list, run.job.account_id));
     const pages = listing({ since: pass.since, from: pass.from });
-    const { stored, whole, window, ...limits } = await storePages(ctx, run, { list, announcement }, pages);
+    const target = { list, announcement, reading };
+    const { stored, whole, window, ...limits } = await storePages(ctx, run, target, pages);
+    reading.progressed = true;
     const partial =
       limits.partial || from_export?.outdated === true || (listing.windowed === true && window === undefined);
     // Of all records, nothing that was deleted is left to find, unless some may be missing.
@@ -245,6 +221,8 @@ async function syncKind(
   return whileLeased(ctx, run, (tx) => countStored(tx, kind, organization_id));
 }
 
+type PageTarget = { list: SyncedList; announcement: Announcement | undefined; reading: ListReading };
+
 /**
  * Stores each page as soon as it is read. `whole`: they were the complete list, whether or not it was requested. `window`
  * and `partial` are those of the pages (operation.ts).
@@ -252,7 +230,7 @@ async function syncKind(
 async function storePages(
   ctx: Context,
   run: JobRun,
-  { list, announcement }: { list: SyncedList; announcement: Announcement | undefined },
+  { list, announcement, reading }: PageTarget,
   pages: AsyncIterable<ListPage<SourceRecord>>,
 ): Promise<{ stored: number; whole: boolean; window: ListWindow | undefined; partial: boolean }> {
   let stored = 0;
@@ -279,6 +257,10 @@ async function storePages(
     stored += page.length;
     const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
     if (noted) await run.steps.note(list.kind.name, { stored });
+    if (typeof page.through !== 'string') continue;
+    // The next attempt goes on here.
+    reading.progressed = true;
+    if ((run.job.requests ?? 0) >= requests_unstored_max) await pauseIfSpent(ctx, run, reading);
   }
   return { stored, whole, window, partial };
 }

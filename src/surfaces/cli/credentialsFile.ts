@@ -14,6 +14,7 @@ const text_fields = [
   'tenant_path',
   'scope',
   'bulk_group',
+  'requests_counted_per',
 ] as const;
 const object_fields = ['headers', 'search_params'] as const;
 

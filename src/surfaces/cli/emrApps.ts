@@ -90,6 +90,7 @@ async function list({ tx, client_id, vault, ...installation }: Work, values: Val
     ...{ search_params: app.search_params, bulk_group: app.bulk_group },
     ...{ certificate: app.certificate && describeCertificate(app.certificate) },
     ...{ authorities: app.ca_certificates === null ? [] : describeCertificates(app.ca_certificates) },
+    ...{ requests_counted_per: app.requests_counted_per },
     ...{ accounts: app.accounts, registered: app.registered, mrn_system: app.mrn_system, mrn_type: app.mrn_type },
     ...describeRegistration(installation, values, app),
   }));

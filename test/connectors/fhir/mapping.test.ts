@@ -33,7 +33,7 @@ import { PharmacySource } from '../../../src/model/records/pharmacies.ts';
 import { ProviderSource } from '../../../src/model/records/providers.ts';
 import { ReferringProviderSource } from '../../../src/model/records/referringProviders.ts';
 import { StaffMemberSource } from '../../../src/model/records/staff.ts';
-import { timezone } from './charts.ts';
+import { timezone } from './chart/charts.ts';
 
 const none = new Map<string, never>();
 const no_related_records: ClaimSurroundings & OrderSurroundings & EligibilitySurroundings = {

@@ -32,6 +32,12 @@ export type BulkServer = {
 
 type BulkRequest = { method: string; url: URL; headers: Record<string, string | undefined> };
 
+/** Whether a record names this practice. */
+function isOf(record: Resource, param: string | undefined, practice: string): boolean {
+  const { extension = [] } = record as { extension?: { url?: string; valueString?: string }[] };
+  return extension.some(({ url, valueString }) => url?.endsWith(`/${param}`) === true && valueString === practice);
+}
+
 export function createBulkServer(
   faults: FaultSwitches,
   base: string,
@@ -51,7 +57,11 @@ export function createBulkServer(
     const as_of = new Date(Date.now() - switches.copy_age_ms).toISOString();
     const files: ExportedFile[] = [];
     for (const type of types) {
-      const changed = (await list(type)).filter(({ meta }) => since === null || (meta?.lastUpdated ?? '') >= since);
+      const param = switches.practice_param;
+      const practice = param === undefined ? null : url.searchParams.get(param);
+      const changed = (await list(type))
+        .filter((each) => practice === null || isOf(each, param, practice))
+        .filter(({ meta }) => since === null || (meta?.lastUpdated ?? '') >= since);
       for (let n = 0; n < changed.length; n += switches.lines_per_file) {
         const lines = changed.slice(n, n + switches.lines_per_file).map((each) => JSON.stringify(each));
         files.push({ holds: 'output', type, lines });
@@ -92,7 +102,7 @@ export function createBulkServer(
         return file.holds === holds ? [{ type: file.type, url, count: file.lines.length }] : [];
       });
     return json(200, {
-      transactionTime: known.as_of,
+      ...(switches.transaction_time !== null && { transactionTime: switches.transaction_time ?? known.as_of }),
       request: `${base}/${known.path}`,
       requiresAccessToken: switches.requires_token,
       output: name('output'),

@@ -26,6 +26,10 @@ export type BulkSwitches = {
   names_deleted: boolean;
   /** The age of the copy of the records that the export is made from. */
   copy_age_ms: number;
+  /** What the manifest has as `transactionTime`, if not the time of the copy. Null: nothing. */
+  transaction_time: unknown;
+  /** The search parameter by which the practices of this address are told apart, as an extension of their records. */
+  practice_param: string | undefined;
 };
 
 export const bulk_behavior: Readonly<BulkSwitches> = {
@@ -45,4 +49,6 @@ export const bulk_behavior: Readonly<BulkSwitches> = {
   errors: [],
   names_deleted: false,
   copy_age_ms: 0,
+  transaction_time: undefined,
+  practice_param: undefined,
 };

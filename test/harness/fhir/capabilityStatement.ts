@@ -157,7 +157,10 @@ function describeResource(type: CapabilityStatementRestResource['type'], faults:
   const offered = listInteractions(type ?? '', faults);
   const parameters = offered.includes('search-type') ? listParameters(type ?? '', faults) : [];
   const [, , versioning] = (faults.vendor && vendors[faults.vendor].statement[type ?? '']) || [];
-  const own = (vendorParams(type ?? '', faults) ?? []).filter((name) => !parameters.some(({ code }) => code === name));
+  const withheld = faults.withheld_params[type ?? ''] ?? [];
+  const own = (vendorParams(type ?? '', faults) ?? []).filter(
+    (name) => !withheld.includes(name) && !parameters.some(({ code }) => code === name),
+  );
   const included = parameters.filter((parameter) => parameter.type === 'reference');
   const operation = [
     ...(faults.validates.includes(type ?? '')

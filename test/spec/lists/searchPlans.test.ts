@@ -144,6 +144,31 @@ test(row('SPL-06'), async () => {
   await server.close();
 });
 
+test('appointments that are read for each practitioner are complete within the days, and only those of practitioners are removed', async () => {
+  const { server, api } = await link('plans-practitioners');
+  const without_provider = (id: string, days: number) => {
+    const { participant, ...rest } = visit(id, days);
+    return { ...rest, participant: participant.filter(({ actor }) => !actor?.reference?.startsWith('Practitioner')) };
+  };
+  for (const [id, days] of Object.entries({ near: 3, far: 90, past: -200 }))
+    await server.storeUnchecked(visit(id, days));
+  await server.storeUnchecked(without_provider('nobody', 4));
+  await api.sync();
+  const all = await listAppointments(api);
+  expect(all).toEqual(expect.arrayContaining(['near', 'far', 'past', 'nobody']));
+  server.faults.vendor = 'oracle';
+  server.faults.withheld_params = { Appointment: ['location'] };
+  for (const id of ['near', 'far', 'past', 'nobody']) await server.remove('Appointment', id);
+  await server.storeUnchecked(visit('added', 60));
+  await api.sync();
+  const { findings } = (await api.call('GET', '/v1/account/connection-report')).body.data;
+  expect(findings).toContain('Appointment records are read for each Practitioner, from 30 days ago to 180 days ahead.');
+  // Nothing is known about the days before, and about appointments of nobody.
+  const removed = ['near', 'far'];
+  expect(await listAppointments(api)).toEqual([...all.filter((id) => !removed.includes(id)), 'added'].toSorted());
+  await server.close();
+});
+
 test(row('SPL-09'), async () => {
   const { server, api } = await link('plans-offers', { books_offers: true });
   const slots = (await server.resources<fhir.Slot>('Slot')).filter(
@@ -195,7 +220,7 @@ test(row('SPL-05'), async () => {
   }
   expect(rejected()).toBeGreaterThan(0);
   expect(await listIds(api, '/v1/patients?page_size=100', 'patients')).toContain('pat-1');
-  const [budget] = await fixture.owner`SELECT blocked FROM emr_request_budgets WHERE emr_address = ${server.url}`;
+  const [budget] = await fixture.owner`SELECT blocked FROM emr_request_budgets WHERE counted_by = ${server.url}`;
   expect(budget).toStrictEqual({ blocked: false });
   await server.close();
 }, 240_000);

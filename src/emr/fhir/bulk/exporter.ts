@@ -18,12 +18,11 @@ export function createExporter(endpoint: EmrEndpoint, access: Access): Exporter 
   // Written by signIn from a value of this type.
   const facts: ServerFacts = JSON.parse(access.grant.server ?? '{"types":{}}');
   const { listPlan } = toCapabilities(facts);
-  const target = facts.export?.path;
+  const path = facts.export?.path;
   const types = exportable_types.filter((type) => listPlan(type)?.by === 'export');
   const session = openSession(endpoint, access);
   const base = new URL(endpoint.address);
   const send = async (request: BulkRequest): Promise<BulkResponse> => {
-    await endpoint.budget?.take();
     const response = await session.send(
       {},
       (access_token) => exchange(endpoint, request, access_token),
@@ -32,12 +31,12 @@ export function createExporter(endpoint: EmrEndpoint, access: Access): Exporter 
     return { ...response, outcome: await readOutcome(response) };
   };
   return {
-    target,
+    target: path && describeTarget(endpoint, path),
     types,
     kickOff: async (since) => {
       const response = await send({
         method: 'GET',
-        url: kickOffUrl(endpoint, target ?? 'Patient', { _type: types.join(','), ...(since && { _since: since }) }),
+        url: kickOffUrl(endpoint, path ?? 'Patient', { _type: types.join(','), ...(since && { _since: since }) }),
         prefer: 'respond-async',
         kind_if_sent: 'unknown_outcome',
       });
@@ -99,8 +98,14 @@ function exchange(
   });
 }
 
-function kickOffUrl({ address, search_params = {} }: EmrEndpoint, target: string, params: Record<string, string>): URL {
-  const url = new URL(`${buildUrl(new URL(address), ...target.split('/')).href}/$export`);
+/** Practices that share an address have exports of their own. */
+function describeTarget({ search_params = {} }: EmrEndpoint, path: string): string {
+  const practice = new URLSearchParams(Object.entries(search_params).sort()).toString();
+  return practice === '' ? path : `${path}?${practice}`;
+}
+
+function kickOffUrl({ address, search_params = {} }: EmrEndpoint, path: string, params: Record<string, string>): URL {
+  const url = new URL(`${buildUrl(new URL(address), ...path.split('/')).href}/$export`);
   // Where practices share an address, these name the practice.
   for (const [name, value] of Object.entries({ ...params, ...search_params })) url.searchParams.set(name, value);
   return url;
@@ -153,18 +158,27 @@ function toStatus(response: BulkResponse): ExportStatus | undefined {
 /** A manifest may consist of several pages. */
 async function readManifest(first: BulkResponse, base: URL, send: SendBulk) {
   const pages: unknown[] = [];
+  const seen = new Set<string>();
+  let bytes = 0;
   for (let response = first; ; ) {
     if (response.truncated || response.outcome === undefined) throw new EmrFailure('unavailable', unreadable_response);
     pages.push(response.outcome.json);
+    bytes += response.body.length;
     const next = nextPage(response.outcome.json);
-    if (next === undefined || pages.length >= pages_max) break;
-    response = await send({ method: 'GET', url: toStatusUrl(base, next), kind_if_sent: 'unavailable' });
+    if (next === undefined) return toManifest(pages, base);
+    const url = toStatusUrl(base, next);
+    if (seen.has(url.href) || bytes > manifest_bytes_max || pages.length >= pages_max) {
+      throw new EmrFailure('refused', 'The EMR names more files of its export than can be read.');
+    }
+    seen.add(url.href);
+    response = await send({ method: 'GET', url, kind_if_sent: 'unavailable' });
     if (response.status !== 200) throw new EmrFailure('unavailable', failedWith(response));
   }
-  return toManifest(pages, base);
 }
 
 const pages_max = 1000;
+/** 100,000 files. They are all in memory. */
+const manifest_bytes_max = 32_000_000;
 
 function nextPage(json: unknown): string | undefined {
   const { link } = Object(json) as { link?: unknown };

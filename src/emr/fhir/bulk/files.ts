@@ -14,7 +14,8 @@ import type { Session } from '../transport/client.ts';
 import { requireNamedPractice, requirePractice } from '../transport/practice.ts';
 import { list } from '../values.ts';
 
-export type FileServer = { endpoint: EmrEndpoint; session: Session; base: URL };
+/** `idle_ms`: a download of which nothing arrives for so long is given up. */
+export type FileServer = { endpoint: EmrEndpoint; session: Session; base: URL; idle_ms?: number };
 export type RequestedFile = { file: ExportFile; manifest: ExportManifest; types: readonly string[] };
 type Receive = (batch: ExportBatch) => Promise<void>;
 
@@ -40,18 +41,54 @@ export async function readFile(server: FileServer, requested: RequestedFile, rec
 const file_bytes_max = 4_000_000_000;
 const download_ms_max = 60 * 60_000;
 
+async function download(
+  { endpoint: given, session, base, idle_ms = idle_ms_max }: FileServer,
+  { file, manifest }: RequestedFile,
+  store: (part: Buffer) => Promise<void>,
+): Promise<OutboundResponse> {
+  const watch = watchIdle(given.signal, idle_ms);
+  const endpoint = { ...given, signal: watch.signal };
+  const receive = (part: Buffer) => watch.during(() => store(part));
+  try {
+    return await downloadFrom({ endpoint, session, base }, { file, manifest }, receive);
+  } finally {
+    watch.end();
+  }
+}
+
+/** Longer than requests wait for the next minute, where a vendor limits them. A worker waits. */
+const idle_ms_max = 120_000;
+
+/** A signal that also aborts if nothing arrives for some time. The time in which we store a part does not count. */
+function watchIdle(signal: AbortSignal, idle_ms: number) {
+  const idle = new AbortController();
+  const start = () => setTimeout(() => idle.abort(), idle_ms);
+  let timer: NodeJS.Timeout | undefined = start();
+  return {
+    signal: AbortSignal.any([signal, idle.signal]),
+    during: async (store: () => Promise<void>) => {
+      clearTimeout(timer);
+      await store();
+      if (timer) timer = start();
+    },
+    end: () => {
+      clearTimeout(timer);
+      timer = undefined;
+    },
+  };
+}
+
 /**
  * The token and the headers of an EMR app go to the EMR's own origin only. A redirect is followed once, with neither:
  * vendors redirect to storage that is addressed by a signed URL.
  */
-async function download(
+async function downloadFrom(
   { endpoint, session, base }: FileServer,
-  { file, manifest }: RequestedFile,
+  { file, manifest }: Pick<RequestedFile, 'file' | 'manifest'>,
   receive: (part: Buffer) => Promise<void>,
 ): Promise<OutboundResponse> {
   const url = new URL(file.url);
   const own = url.origin === base.origin;
-  await endpoint.budget?.take();
   const response = await session.send(
     {},
     (access_token) =>
@@ -178,6 +215,9 @@ function isZlibError(error: unknown): boolean {
 const batch_lines_max = 200;
 const batch_bytes_max = 2_000_000;
 
+/** FHIR allows 64. Some servers use longer ones. All IDs of a list are in memory while it is read. */
+const id_length_max = 256;
+
 /** Checks the lines of a file and passes them on in batches. */
 function collectBatches(endpoint: EmrEndpoint, { file }: RequestedFile, receive: Receive) {
   let lines: string[] = [];
@@ -200,6 +240,8 @@ function collectBatches(endpoint: EmrEndpoint, { file }: RequestedFile, receive:
         return;
       }
       if (resource.resourceType !== file.type || typeof resource.id !== 'string') throw incomplete();
+      if (resource.id.length > id_length_max)
+        throw new EmrFailure('refused', 'A record of the export has no usable ID.');
       requirePractice(endpoint, resource);
       requireNamedPractice(endpoint, resource);
       lines.push(line.toString());
@@ -227,10 +269,19 @@ async function parseLine(line: Buffer): Promise<fhir.FhirResource> {
   return json as fhir.FhirResource;
 }
 
+/** http://hl7.org/fhir/R4/valueset-issue-type.html */
+const issue_types: ReadonlySet<unknown> = new Set(
+  [
+    'invalid structure required value invariant security login unknown expired forbidden suppressed processing',
+    'not-supported duplicate multiple-matches not-found deleted too-long code-invalid extension too-costly',
+    'business-rule conflict transient lock-error no-store exception timeout incomplete throttled informational',
+  ].flatMap((codes) => codes.split(' ')),
+);
+
 /** Codes only: texts could name patients. */
 function readErrors(resource: fhir.FhirResource): ExportBatch {
   const issues = resource.resourceType === 'OperationOutcome' ? readIssues(resource) : [];
-  const codes = issues.map((issue) => (/^[a-z-]{1,40}$/.test(issue?.code ?? '') ? String(issue?.code) : 'unknown'));
+  const codes = issues.map((issue) => (issue_types.has(issue?.code) ? String(issue?.code) : 'unknown'));
   const harmless = (severity: unknown) => severity === 'information' || severity === 'warning';
   return { holds: 'errors', codes, lacks_records: issues.some((issue) => !harmless(issue?.severity)) };
 }

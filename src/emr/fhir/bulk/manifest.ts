@@ -1,5 +1,5 @@
 import { parseUrl } from '../../../catalog/parseUrl.ts';
-import { parseInstant } from '../../../platform/time/days.ts';
+import { day_ms, isStorable, parseInstant } from '../../../platform/time/days.ts';
 import type { ExportFile, ExportManifest } from '../../bulkExports.ts';
 import { EmrFailure } from '../../emrFailure.ts';
 import { unreadable_response } from '../transport/call.ts';
@@ -20,10 +20,8 @@ type StatedManifest = {
 export function toManifest(pages: readonly unknown[], base: URL): ExportManifest {
   const stated = pages.map((page) => Object(page) as StatedManifest);
   const [first] = stated;
-  const as_of = first?.transactionTime;
-  if (typeof as_of !== 'string' || parseInstant(as_of) === undefined || !Array.isArray(first?.output)) {
-    throw new EmrFailure('unavailable', unreadable_response);
-  }
+  if (!Array.isArray(first?.output)) throw new EmrFailure('unavailable', unreadable_response);
+  const as_of = requireInstant(first.transactionTime);
   const requires_token = typeof first.requiresAccessToken === 'boolean' ? first.requiresAccessToken : undefined;
   const files = [
     ...stated.flatMap(({ error }) => toFiles(error, 'errors', base)),
@@ -36,6 +34,27 @@ export function toManifest(pages: readonly unknown[], base: URL): ExportManifest
   }
   return { as_of, requires_token, names_deleted: stated.some(({ deleted }) => Array.isArray(deleted)), files };
 }
+
+/**
+ * The time whose state the files have, as the EMR wrote it: the next export of changes starts there, so that a guess could
+ * miss changes.
+ */
+function requireInstant(stated: unknown): string {
+  const ms = typeof stated === 'string' && instant.test(stated) ? parseInstant(stated) : undefined;
+  if (typeof stated !== 'string' || ms === undefined || !isStorable(ms)) {
+    const message = 'The EMR does not say which time its export is of: transactionTime is not a FHIR instant.';
+    throw new EmrFailure('refused', message);
+  }
+  if (ms > Date.now() + ahead_max_ms) {
+    throw new EmrFailure('refused', 'The EMR says that its export is of a time in the future (transactionTime).');
+  }
+  return stated;
+}
+
+/** http://hl7.org/fhir/R4/datatypes.html#instant: to the second, with an offset. */
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+/** A clock in a wrong time zone. Changes up to a later time would not be exported before the next export of everything. */
+const ahead_max_ms = day_ms;
 
 function toFiles(stated: unknown, holds: ExportFile['holds'], base: URL): ExportFile[] {
   if (!Array.isArray(stated)) return [];

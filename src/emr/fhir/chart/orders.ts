@@ -1,5 +1,6 @@
 import type * as fhir from 'fhir/r4.js';
 import type { OrderSource } from '../../../model/records/orders.ts';
+import { parseInstant } from '../../../platform/time/days.ts';
 import type { MrnRule } from '../../connector.ts';
 import { dependent, incrementalList, type List } from '../lists.ts';
 import type { FhirOperation } from '../operation.ts';
@@ -105,7 +106,8 @@ function toLabResults(
   timezone: string,
 ): OrderSource['lab_results'] {
   const valid = reports.filter(({ status }) => status !== 'entered-in-error' && status !== 'cancelled');
-  const [newest] = valid.toSorted((a, b) => (text(b.issued) ?? '').localeCompare(text(a.issued) ?? ''));
+  const issuedAt = ({ issued }: fhir.DiagnosticReport) => parseInstant(text(issued) ?? '') ?? 0;
+  const [newest] = valid.toSorted((a, b) => issuedAt(b) - issuedAt(a));
   if (!newest) return null;
   const { effectiveDateTime, effectivePeriod } = newest;
   return {

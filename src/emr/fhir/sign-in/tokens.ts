@@ -216,6 +216,7 @@ function guardedFetch(endpoint: EmrEndpoint, exchanged: Exchanged): oauth.Custom
       timeout_ms: 15_000,
       response_bytes_max: response_limits.sign_in.bytes_max,
     });
+    if (response.status === 429 && !('retry-after' in response.headers)) await endpoint.budget?.exceeded();
     // The library parses it again, without limits.
     const parsed = await parseResponse(response, 'sign_in');
     if (parsed && 'too_complex' in parsed) throw new EmrFailure('unavailable', 'The EMR sent no readable token.');

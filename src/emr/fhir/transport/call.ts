@@ -167,11 +167,9 @@ async function exchangeInBudget(
   access_token: string | undefined,
 ): Promise<OutboundResponse> {
   const { budget } = endpoint;
-  await budget?.take();
   const response = await exchange(endpoint, request, access_token);
   if (!budget || !isRead(request) || response.status !== 429 || 'retry-after' in response.headers) return response;
   await budget.exceeded();
-  await budget.take();
   return exchange(endpoint, request, access_token);
 }
 

@@ -17,10 +17,12 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
   const rows = await readOrganizations(ctx, client_id);
   const all = new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities));
   const operations = [...all].filter(isOperation);
-  return rows.map((row) => {
+  return rows.map(({ syncs: [sync = null, ...earlier_syncs], ...row }) => {
     const { display_name, limits, sampleIdentifiers, set_visit_types } = requireConnector(ctx, row.emr);
     return {
       ...row,
+      sync,
+      earlier_syncs,
       emr_name: display_name,
       mrn: sampleIdentifiers ? row.mrn : null,
       measured_max: limits.measured_max ?? null,
@@ -41,11 +43,12 @@ function readOrganizations(ctx: Context, client_id: string): Promise<StoredRow[]
         (SELECT ${describedMrnRule(sql)} FROM organizations LEFT JOIN accounts
              ON accounts.organization_id = organizations.id AND accounts.status = 'active'
           WHERE organizations.id = organization.id ORDER BY accounts.linked_at DESC NULLS LAST LIMIT 1) AS mrn,
-        (SELECT json_build_object('job_id', job.id, 'state', CASE WHEN job.parked THEN 'parked' ELSE job.state END,
+        (SELECT coalesce(json_agg(json_build_object('job_id', job.id,
+                  'state', CASE WHEN job.parked THEN 'parked' ELSE job.state END,
                   'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)),
-                  'emr_requests', coalesce(job.emr_requests, 0))
-           FROM jobs AS job WHERE job.organization_id = organization.id AND job.type = 'sync'
-          ORDER BY job.id DESC LIMIT 1) AS sync,
+                  'emr_requests', coalesce(job.emr_requests, 0)) ORDER BY job.id DESC), '[]')
+           FROM (SELECT * FROM jobs WHERE organization_id = organization.id AND type = 'sync'
+                  ORDER BY id DESC LIMIT ${syncs_looked_at}) AS job) AS syncs,
         (SELECT coalesce(sum(job.emr_requests), 0)::int
            FROM (SELECT emr_requests, started_at FROM jobs WHERE organization_id = organization.id AND type = 'sync'
                   ORDER BY id DESC LIMIT ${syncs_per_hour_max}) AS job
@@ -82,7 +85,7 @@ function readOrganizations(ctx: Context, client_id: string): Promise<StoredRow[]
 
 function describeAccount(
   ctx: Context,
-  { emr, settings }: StoredRow,
+  { emr, settings }: Pick<StoredRow, 'emr' | 'settings'>,
   { discovered, known, document_bytes_max, measured, ...account }: StoredAccountRow,
   operations: readonly Capability[],
 ): AccountRow {
@@ -110,8 +113,9 @@ type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence' |
 };
 type StoredRow = Omit<
   OrganizationRow,
-  'accounts' | 'emr_name' | 'measured_max' | 'sets_visit_types' | 'emr_requests_per_hour_max'
+  'accounts' | 'emr_name' | 'measured_max' | 'sets_visit_types' | 'emr_requests_per_hour_max' | 'sync' | 'earlier_syncs'
 > & {
+  syncs: OrganizationRow['earlier_syncs'];
   accounts: StoredAccountRow[];
 };
 

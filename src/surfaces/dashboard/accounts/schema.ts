@@ -58,6 +58,14 @@ export const visit_type = Type.Object({
   minutes: nullable(Type.Integer({ minimum: 1, maximum: 1440 })),
 });
 
+const sync_row = Type.Object({
+  job_id: Type.Integer(),
+  state: Type.String(),
+  at: date_time,
+  /** How many requests it sent to the EMR. */
+  emr_requests: Type.Integer(),
+});
+
 export const organization_row = Type.Object({
   id,
   org_id: Type.String(),
@@ -79,10 +87,10 @@ export const organization_row = Type.Object({
   /** The connector's own limit of parallel writes, if that is measured. */
   measured_max: nullable(Type.Integer()),
   /** The latest sync, with the state of its job, or `parked`. */
-  sync: nullable(
-    Type.Object({ job_id: Type.Integer(), state: Type.String(), at: date_time, emr_requests: Type.Integer() }),
-  ),
-  /** Of the syncs that started in the last hour, and how many the scheduled ones may send. */
+  sync: nullable(sync_row),
+  /** The syncs before it, newest first. */
+  earlier_syncs: Type.Array(sync_row),
+  /** Of the syncs that started in the last hour, and how many one may send in an hour. */
   emr_requests_last_hour: Type.Integer(),
   emr_requests_per_hour_max: Type.Integer(),
   /** The last complete sync of each record kind. */

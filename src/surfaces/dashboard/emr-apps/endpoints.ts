@@ -139,7 +139,7 @@ async function getApp(ctx: Context, tx: Tx, app_id: string): Promise<EmrApp> {
 function toRow(ctx: Context, client: Client, app: ListedApp): EmrAppRow {
   const { id, name, logo, connector, mrn_system, mrn_type, registered, credentials, accounts, created_at } = app;
   const { hosts, token_endpoint, authorization_endpoint, issuer, tenant_path } = app;
-  const { scope, headers, search_params, bulk_group } = app;
+  const { scope, headers, search_params, bulk_group, requests_counted_per } = app;
   const { credential_fields, display_name } = requireConnector(ctx, connector);
   const { way = '', ...values } = credentials;
   const fields = credential_fields.filter((field) => values[field.name] !== undefined);
@@ -160,6 +160,7 @@ function toRow(ctx: Context, client: Client, app: ListedApp): EmrAppRow {
     bulk_group,
     certificate: app.certificate === null ? null : describeCertificate(app.certificate),
     authorities: app.ca_certificates === null ? [] : describeCertificates(app.ca_certificates),
+    requests_counted_per,
     mrn_system,
     mrn_type,
     way,

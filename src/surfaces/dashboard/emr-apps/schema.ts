@@ -26,6 +26,7 @@ export const emr_app = Type.Object({
   certificate: nullable(certificate_info),
   /** Authorities from which the EMR's certificate may come, besides the public ones. */
   authorities: Type.Array(certificate_info),
+  requests_counted_per: Type.String(),
   mrn_system: nullable(Type.String()),
   mrn_type: nullable(Type.String()),
   way: Type.String(),
@@ -82,6 +83,7 @@ export const emr_preset = Type.Object({
   headers: Type.Record(Type.String(), Type.String()),
   search_params: Type.Record(Type.String(), Type.String()),
   bulk_group: nullable(Type.String()),
+  requests_counted_per: Type.String(),
 });
 
 const name = Type.String({ minLength: 1, maxLength: 100 });
@@ -105,6 +107,7 @@ const request_settings = {
   headers: Type.Optional(Type.Record(Type.String(), secret({ maxLength: 2000 }), { maxProperties: 20 })),
   search_params: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 2000 }), { maxProperties: 20 })),
   bulk_group: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+  requests_counted_per: Type.Optional(Type.String({ maxLength: 20 })),
 };
 
 /** For the TLS connections to the EMR. Null removes one. */

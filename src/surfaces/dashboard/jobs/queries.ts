@@ -106,7 +106,7 @@ export async function describeJob(
           'org_id', organization.org_id) AS account,
         account.status_reason AS account_reason, organization.connector, job.attempts,
         iso(job.created_at) AS created_at, iso(job.started_at) AS started_at, iso(job.finished_at) AS finished_at,
-        job.reference, job.parked_ms, job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
+        job.reference, job.emr_requests, job.parked_ms, job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
         CASE WHEN job.review_outcome IS NOT NULL THEN json_build_object('outcome', job.review_outcome,
           'note', job.review_note, 'by', job.reviewed_by, 'at', iso(job.reviewed_at)) END AS review,
         CASE WHEN job.parked THEN iso(job.parked_since) END AS parked_since,

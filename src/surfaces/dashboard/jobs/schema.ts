@@ -110,6 +110,8 @@ export const job_details = Type.Object({
   input: patientDetail(Type.Record(Type.String(), Type.Unknown())),
   /** The client's own reference, which can name the patient. */
   reference: patientDetail(nullable(Type.String())),
+  /** How many requests a sync sent to the EMR; null for other jobs. */
+  emr_requests: nullable(Type.Integer()),
   patient_mrn: patientDetail(nullable(Type.String())),
   /** The patient's id in the EMR, if the patient is in the cache. */
   patient_ehr_id: patientDetail(nullable(Type.String())),

@@ -1,17 +1,12 @@
 import type * as fhir from 'fhir/r4.js';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { accountBalances } from '../../../../src/emr/fhir/coverage/accounts.ts';
-import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
+import { sharedFhirServer } from '../../../harness/fhir/sharedFhirServer.ts';
 import { createEndpoint } from '../../larkspur/fixture.ts';
-import { linkCharts } from '../charts.ts';
+import { linkCharts } from '../chart/charts.ts';
 import { bySecret, signedIn } from '../fixture.ts';
 
-let server: FhirServer;
-beforeAll(async () => {
-  server = await startFhirServer({ data: 'small' });
-});
-afterEach(() => server.reset());
-afterAll(() => server.close());
+const server = sharedFhirServer({ data: 'small' });
 
 const money = (value: number, currency: 'USD' | 'EUR' = 'USD'): fhir.Money => ({ value, currency });
 const balance = (code: string, amount: fhir.Money): fhir.Extension => ({

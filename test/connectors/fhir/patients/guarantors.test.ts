@@ -1,18 +1,13 @@
 import type * as fhir from 'fhir/r4.js';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { NewPatient } from '../../../../src/emr/operations/patients.ts';
-import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
+import { sharedFhirServer } from '../../../harness/fhir/sharedFhirServer.ts';
 import { awaitFailure, createEndpoint } from '../../larkspur/fixture.ts';
-import { linkCharts, markedBy, performWrite } from '../charts.ts';
+import { linkCharts, markedBy, performWrite } from '../chart/charts.ts';
 import { bySecret, signedIn } from '../fixture.ts';
 import { empty_patient, guarantor, insurance } from '../inputs.ts';
 
-let server: FhirServer;
-beforeAll(async () => {
-  server = await startFhirServer({ data: 'small' });
-});
-afterEach(() => server.reset());
-afterAll(() => server.close());
+const server = sharedFhirServer({ data: 'small' });
 
 let count = 0;
 const newMarker = () => `guarantor-${++count}`;

@@ -1,16 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fhir as fhirConnector } from '../../../../src/emr/fhir/fhir.ts';
 import type { Operations } from '../../../../src/emr/operations/operations.ts';
-import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
+import { sharedFhirServer } from '../../../harness/fhir/sharedFhirServer.ts';
 import { awaitFailure, createEndpoint, required } from '../../larkspur/fixture.ts';
 import { bySecret, linkedClient, signedIn } from '../fixture.ts';
 
-let server: FhirServer;
-beforeAll(async () => {
-  server = await startFhirServer({ data: 'small' });
-});
-afterEach(() => server.reset());
-afterAll(() => server.close());
+const server = sharedFhirServer({ data: 'small' });
 
 async function link() {
   const { access, client } = await linkedClient(server);

@@ -1,18 +1,13 @@
 import type * as fhirTypes from 'fhir/r4.js';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { fhir } from '../../../../src/emr/fhir/fhir.ts';
-import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
+import { sharedFhirServer } from '../../../harness/fhir/sharedFhirServer.ts';
 import { awaitFailure, createEndpoint } from '../../larkspur/fixture.ts';
-import { type Charts, linkCharts, markedBy, performWrite } from '../charts.ts';
+import { type Charts, linkCharts, markedBy, performWrite } from '../chart/charts.ts';
 import { bySecret } from '../fixture.ts';
 import { empty_patient } from '../inputs.ts';
 
-let server: FhirServer;
-beforeAll(async () => {
-  server = await startFhirServer({ data: 'small' });
-});
-afterEach(() => server.reset());
-afterAll(() => server.close());
+const server = sharedFhirServer({ data: 'small' });
 
 let count = 0;
 const newMarker = () => `pharmacy-${++count}`;

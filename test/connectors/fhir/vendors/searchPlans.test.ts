@@ -1,20 +1,16 @@
 import type * as fhir from 'fhir/r4.js';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Grant } from '../../../../src/emr/connector.ts';
 import { fhir as fhirConnector } from '../../../../src/emr/fhir/fhir.ts';
 import { collect } from '../../../../src/emr/operations/operation.ts';
 import type { Operations } from '../../../../src/emr/operations/operations.ts';
-import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
+import { sharedFhirServer } from '../../../harness/fhir/sharedFhirServer.ts';
+import { startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
 import type { VendorName } from '../../../harness/fhir/vendors/vendors.ts';
 import { awaitFailure, createEndpoint } from '../../larkspur/fixture.ts';
 import { bySecret, signedIn } from '../fixture.ts';
 
-let server: FhirServer;
-beforeAll(async () => {
-  server = await startFhirServer({ data: 'small' });
-});
-afterEach(() => server.reset());
-afterAll(() => server.close());
+const server = sharedFhirServer({ data: 'small' });
 
 async function link(vendor: VendorName) {
   server.faults.vendor = vendor;

@@ -1,14 +1,9 @@
 import type { Bundle, CapabilityStatement } from 'fhir/r4.js';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type FhirServer, startFhirServer } from '../../../harness/fhir/startFhirServer.ts';
+import { expect, test } from 'vitest';
+import { sharedFhirServer } from '../../../harness/fhir/sharedFhirServer.ts';
 import { athena_practice, type VendorName, vendors } from '../../../harness/fhir/vendors/vendors.ts';
 
-let server: FhirServer;
-beforeAll(async () => {
-  server = await startFhirServer({ data: 'paged' });
-});
-afterEach(() => server.reset());
-afterAll(() => server.close());
+const server = sharedFhirServer({ data: 'paged' });
 
 async function search(path: string): Promise<{ status: number; body: Bundle }> {
   const url = path.startsWith('http') ? path : `${server.url}/${path}`;

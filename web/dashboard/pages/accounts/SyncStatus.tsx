@@ -1,4 +1,4 @@
-import { Alert, Anchor, Group, Progress, Text } from '@mantine/core';
+import { Alert, Anchor, Group, Progress, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
@@ -36,7 +36,7 @@ export function SyncStatus({ organization }: { organization: Organization }) {
       </Group>
       <Text size="xs" c="dimmed" mb="xs">
         {sync.emr_requests.toLocaleString()} EMR requests. In the last hour{' '}
-        {organization.emr_requests_last_hour.toLocaleString()}; scheduled syncs send at most{' '}
+        {organization.emr_requests_last_hour.toLocaleString()}; a sync sends at most{' '}
         {organization.emr_requests_per_hour_max.toLocaleString()} per hour.
       </Text>
       {isSyncing(organization) && kinds.length > 0 && (
@@ -48,6 +48,7 @@ export function SyncStatus({ organization }: { organization: Organization }) {
         </div>
       )}
       <HeldRemovals organization={organization} />
+      <EarlierSyncs organization={organization} />
       {kinds.length > 0 && (
         <details className="more">
           <summary>Last sync by record type</summary>
@@ -64,6 +65,28 @@ export function SyncStatus({ organization }: { organization: Organization }) {
         </details>
       )}
     </>
+  );
+}
+
+/** How many requests each of the syncs before the newest one sent. */
+function EarlierSyncs({ organization: { earlier_syncs } }: { organization: Organization }) {
+  const { linkTo } = useClient();
+  if (earlier_syncs.length === 0) return null;
+  return (
+    <details className="more">
+      <summary>Earlier syncs</summary>
+      <Stack gap={4} mt={4}>
+        {earlier_syncs.map(({ job_id, at, state, emr_requests }) => (
+          <Group key={job_id} gap="xs">
+            <Anchor component={Link} href={linkTo(`/jobs/${job_id}`)} size="sm">
+              <Timestamp at={at} />
+            </Anchor>
+            <Text size="sm">{emr_requests.toLocaleString()} EMR requests</Text>
+            {state !== 'succeeded' && <Status of={state} />}
+          </Group>
+        ))}
+      </Stack>
+    </details>
   );
 }
 

@@ -70,6 +70,7 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
               Duration: jobDuration(job),
               ...(job.parked_ms > 0 && { 'Waited for re-linking': duration(job.parked_ms) }),
               Attempts: job.attempts,
+              ...(job.emr_requests !== null && { 'EMR requests': job.emr_requests.toLocaleString() }),
               ...(job.request_trace_id !== null && { 'Request trace': job.request_trace_id }),
               ...(job.attempt_trace_id !== null && { 'Last attempt trace': job.attempt_trace_id }),
             }}

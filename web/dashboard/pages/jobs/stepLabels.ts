@@ -85,6 +85,9 @@ function noteLabel({ name, attempt, detail }: JobStep): string {
   }
   if (typeof detail?.refused === 'string') return `${fieldLabel(name)}: not read. ${detail.refused}`;
   if (name === 'capabilities') return capabilitiesLabel(detail);
+  if (name === 'requests') {
+    return `Sent ${detail?.sent} requests to the EMR, as many as a sync may in an hour. Continuing in ${duration(Number(detail?.in_ms ?? 0))}.`;
+  }
   return final_states[name] ?? fieldLabel(name);
 }
 

@@ -81,6 +81,7 @@ type Start = Partial<
     | 'scope'
     | 'search_params'
     | 'bulk_group'
+    | 'requests_counted_per'
   >
 > & { headers?: Record<string, string>; header_names?: string[] };
 
@@ -162,7 +163,8 @@ export function endpointsIn(form: FormData, way: Way | undefined) {
 export function RequestSettings({ error, app }: { error: ApiError | null; app?: Start | undefined }) {
   const stored = app?.header_names ?? [];
   const headers = Object.entries(app?.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
-  const set = app?.scope || app?.bulk_group || headers.length + stored.length > 0 || !isEmpty(app?.search_params);
+  const named = app?.scope || app?.bulk_group || app?.requests_counted_per === 'app';
+  const set = named || headers.length + stored.length > 0 || !isEmpty(app?.search_params);
   return (
     <details
       open={Boolean(set || errorAt(error, 'scope') || errorAt(error, 'headers') || errorAt(error, 'search_params'))}
@@ -208,6 +210,17 @@ export function RequestSettings({ error, app }: { error: ApiError | null; app?: 
           defaultValue={app?.bulk_group ?? ''}
           error={errorAt(error, 'bulk_group')}
         />
+        <NativeSelect
+          name="requests_counted_per"
+          label="The vendor’s limit of requests is for"
+          description="Requests beyond a limit that the EMR was seen to enforce wait for the next minute"
+          data={[
+            { value: 'address', label: 'each address' },
+            { value: 'app', label: 'this app, at all of its addresses together' },
+          ]}
+          defaultValue={app?.requests_counted_per ?? 'address'}
+          error={errorAt(error, 'requests_counted_per')}
+        />
       </Stack>
     </details>
   );
@@ -226,6 +239,7 @@ export function requestSettingsIn(form: FormData) {
     ...(headers !== '' && { headers: headers === '-' ? {} : readPairs(headers, ':') }),
     search_params: readPairs(text('search_params'), '='),
     bulk_group: text('bulk_group') || null,
+    requests_counted_per: text('requests_counted_per') || 'address',
   };
 }
 
