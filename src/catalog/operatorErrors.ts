@@ -84,6 +84,10 @@ export const operator_errors = {
       'The identity provider did not ask you to sign in again. Ask its administrator to support max_age or prompt=login, then try again.',
   },
   sso_disabled: { status: 403, message: 'Your account is disabled. Ask an owner to enable it.' },
+  operator_inactive: {
+    status: 403,
+    message: 'Your account was disabled because it was not used for a long time. Ask an owner to enable it.',
+  },
   operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
   operator_password_temporary: {
     status: 403,

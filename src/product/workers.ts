@@ -21,6 +21,7 @@ import { findExpiredParkedJobs, findStrandedJobs, repairStrandedJob, unparkExpir
 import { createLaneRunner } from './jobs/run.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
+import { disableInactiveOperators } from './operators/inactivity.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
 import { purgeAttempts, purgeDevices } from './operators/signIn.ts';
@@ -87,6 +88,7 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
     // While the server still knows where it took over.
     { name: 'timeline', every_ms: 5_000, run: async () => void (await noticeTimeline(ctx.db.system)) },
     { name: 'directory', every_ms: 10 * minute_ms, run: () => refreshDirectory(ctx) },
+    { name: 'inactive operators', every_ms: 5 * minute_ms, run: async () => void (await disableInactiveOperators(ctx)) },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];
 }

@@ -16,6 +16,25 @@ export const operator_settings = {
     'required',
     'optional',
   ),
+  OPERATOR_SESSION_IDLE_MINUTES: number(
+    'Minutes without an action of the operator after which a session ends.',
+    15,
+    1,
+    1_440,
+  ),
+  OPERATOR_SESSION_HOURS: number('Hours after the sign-in at which a session ends at the latest.', 12, 1, 24),
+  OPERATOR_SESSIONS_MAX: number(
+    'How many sessions an operator can have at the same time: a sign-in ends the oldest ones beyond that. 0: any number.',
+    0,
+    0,
+    100,
+  ),
+  OPERATOR_INACTIVE_DAYS: number(
+    'Days without use after which an operator is disabled, except for the owner who was active last. 0: never.',
+    0,
+    0,
+    3_650,
+  ),
   OIDC_ISSUER: {
     description:
       'Issuer URL of the OpenID Connect provider with which operators sign in to the dashboard. Its host may be private. Register BASE_URL/dashboard/sign-in/callback as the redirect URI.',

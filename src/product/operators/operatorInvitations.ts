@@ -70,14 +70,16 @@ export async function findInvitation(
   return row;
 }
 
+type TakenInvitation = Invited & { id: string; invited_by: string; invited_at: Date };
+
 /**
  * Uses an invitation up. Of two requests with the same token, the second one gets undefined. The caller has locked the
  * inviter, who must still be an active owner.
  */
-export async function takeInvitation(tx: Tx, token: string): Promise<(Invited & { id: string }) | undefined> {
-  const [row] = await tx<(Omit<Invited, 'clients'> & { id: string; all_clients: boolean; clients: ClientAccess[] })[]>`
+export async function takeInvitation(tx: Tx, token: string): Promise<TakenInvitation | undefined> {
+  const [row] = await tx<(Omit<TakenInvitation, 'clients'> & { all_clients: boolean; clients: ClientAccess[] })[]>`
     DELETE FROM operator_invitations WHERE token_hash = ${hashToken(token)} AND expires_at > now()
-    RETURNING id, email, role, all_clients, clients, may_reveal`;
+    RETURNING id, email, role, all_clients, clients, may_reveal, invited_by, created_at AS invited_at`;
   if (!row) return undefined;
   const { all_clients, clients, ...invited } = row;
   return { ...invited, clients: all_clients ? null : clients };

@@ -4,6 +4,7 @@ import type { Tx } from '../../platform/db/database.ts';
 import type { Identity } from '../../platform/security/identityProvider.ts';
 import { type ClaimReader, IdentityFailure, type IdentityFailureKind } from '../../platform/security/providerClaims.ts';
 import type { Context } from '../context.ts';
+import { disableInactiveOperators } from './inactivity.ts';
 import { isLowered, readAccess, setClaimedClients } from './operatorAccess.ts';
 import { endPreparations } from './operatorInvitations.ts';
 import {
@@ -86,6 +87,8 @@ async function admitReturned(
   const { tokens } = identity;
   const sealProvider = (hash: Buffer) => (tokens ? sealTokens(ctx, hash, tokens) : null);
   const { address } = browser;
+  // Before the transaction, in which the operator is locked before the owners.
+  await disableInactiveOperators(ctx);
   const authenticated_at = readAuthTime(identity.claims);
   const operator = await ctx.db.system.begin(async (tx) => {
     const sign_in = { ctx, tx, address };
@@ -230,7 +233,7 @@ async function renew(
 ): Promise<Admitted> {
   const { ctx, tx } = sign_in;
   const existing = await findSsoOperator(tx, issuer, subject);
-  const owner = await findSessionOwner(tx, session.session_hash);
+  const owner = await findSessionOwner(ctx, tx, session.session_hash);
   if (!existing || existing.id !== owner) return refuse(sign_in, existing, apiError('sso_other_person'));
   const claimed = { grants: readGrants(ctx, claims), name: undefined };
   await applyGrants(sign_in, existing.id, claimed, session.session_hash);
