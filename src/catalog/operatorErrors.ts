@@ -83,6 +83,21 @@ export const operator_errors = {
     message:
       'The identity provider did not ask you to sign in again. Ask its administrator to support max_age or prompt=login, then try again.',
   },
+  sso_acr_missing: {
+    status: 403,
+    message:
+      'The identity provider did not sign you in with the level of security that is required here (acr). Sign in there with your second factor, or ask its administrator which method to use, then try again.',
+  },
+  sso_amr_missing: {
+    status: 403,
+    message:
+      'You did not sign in at the identity provider with a method that is required here (amr). Sign in there with your second factor, or ask its administrator which method to use, then try again.',
+  },
+  logout_token_refused: { status: 400, message: 'The logout token is not valid, or was already used.' },
+  logout_token_unchecked: {
+    status: 400,
+    message: 'The logout token could not be checked, because the keys of the identity provider cannot be read.',
+  },
   sso_disabled: { status: 403, message: 'Your account is disabled. Ask an owner to enable it.' },
   operator_inactive: {
     status: 403,

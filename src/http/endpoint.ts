@@ -205,6 +205,8 @@ export type EndpointOptions<
   body_filters?: true;
   /** The body is a multipart form with a file in this field. */
   file_field?: string;
+  /** The body is a form of the type application/x-www-form-urlencoded, whose undeclared fields are ignored. */
+  url_encoded?: true;
   /** The body is JSON with files in base64, which are decoded while it arrives. */
   embedded_files?: EmbeddedFiles;
   query?: Query;

@@ -7,7 +7,14 @@ import type { Context } from '../product/context.ts';
 import { anonymous, authenticate, type Caller, hashCaller } from './auth/authenticate.ts';
 import { requireFreshSignIn, requireRole, requireSetup } from './auth/authenticateOperator.ts';
 import { requirePermittedSecret } from './auth/limitedSecrets.ts';
-import { type Form, type FormLimiter, leaveJsonUnread, readForm, requireReadableBody } from './bodies.ts';
+import {
+  acceptUrlEncoded,
+  type Form,
+  type FormLimiter,
+  leaveJsonUnread,
+  readForm,
+  requireReadableBody,
+} from './bodies.ts';
 import { json_type, prepareRead, sendRead } from './conditional.ts';
 import { readEmbeddedFiles } from './embeddedFiles.ts';
 import {
@@ -75,10 +82,11 @@ export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoi
       return limits.limitForms(client_id, request, async () => respond(request, reply, await readFiles(request)));
     },
   };
-  if (endpoint.embedded_files === undefined) server.route(route);
+  if (endpoint.embedded_files === undefined && !endpoint.url_encoded) server.route(route);
   else
     server.register(async (scope) => {
-      leaveJsonUnread(scope);
+      if (endpoint.url_encoded) acceptUrlEncoded(scope, Object.keys(endpoint.body?.properties ?? {}));
+      else leaveJsonUnread(scope);
       scope.route(route);
     });
 }

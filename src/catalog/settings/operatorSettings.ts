@@ -71,6 +71,14 @@ export const operator_settings = {
       throw new StartFailure(`${name} must include openid.`);
     },
   } satisfies Setting<string>,
+  OIDC_ACR_VALUES: valuesForIssuer(
+    'Authentication context classes (acr), separated by commas. They are requested from the provider (acr_values), and a sign-in whose ID token has none of them is refused.',
+    'urn:example:mfa',
+  ),
+  OIDC_AMR_VALUES: valuesForIssuer(
+    'Authentication methods (amr), separated by commas, such as mfa or hwk. A sign-in whose ID token lists none of them is refused.',
+    'mfa,hwk',
+  ),
   OIDC_CHECK_SECONDS: number(
     'How often the provider is asked about an operator whose session is in use, in seconds. 0: only at sign-in.',
     60,
@@ -107,6 +115,16 @@ function forIssuer(description: string, example: string): Setting<string> {
     default: 'required when OIDC_ISSUER is set',
     parse: (value, env, name) => requireIssuer(name, value, env) ?? '',
   };
+}
+
+function valuesForIssuer(description: string, example: string): Setting<readonly string[]> {
+  const parse: Setting<readonly string[]>['parse'] = (value, env, name) => {
+    const values = (requireIssuer(name, value, env) ?? '').split(',').map((each) => each.trim());
+    const spaced = values.find((each) => /\s/.test(each));
+    if (spaced !== undefined) throw new StartFailure(`${name} must be separated by commas, not spaces: '${spaced}'.`);
+    return values.filter((each) => each !== '');
+  };
+  return { description, example, default: 'none: any sign-in of the provider is accepted', parse };
 }
 
 /** A setting of single sign-on without an issuer is a mistake, such as a misspelled OIDC_ISSUER. */

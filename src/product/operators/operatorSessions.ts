@@ -28,22 +28,28 @@ type NewSession = {
   authenticated_at?: Date | null | undefined;
   /** Returns the tokens of the identity provider. */
   sealProvider?: (token_hash: Buffer) => Buffer | null;
+  /** A session of single sign-on: the provider's id of it, hashed, and a function that throws if it has ended there. */
+  provider_session?: { sid_hash: Buffer | null; requireOpen: (tx: Tx) => Promise<void> };
 };
 
 /** Starts a session and returns its token. Beyond the number of sessions that an operator can have, the oldest end. */
 export async function startSession(
   ctx: Pick<Context, 'db' | 'config' | 'audit' | 'notifications'>,
-  { operator_id, method, browser: { address, user_agent }, authenticated_at, sealProvider = () => null }: NewSession,
+  { operator_id, method, browser, authenticated_at, sealProvider = () => null, provider_session }: NewSession,
 ): Promise<string> {
+  const { address, user_agent } = browser;
   const token = newToken('operator_session');
   const token_hash = hashToken(token);
   const ended = await ctx.db.system.begin(async (tx) => {
+    await provider_session?.requireOpen(tx);
     // Locks the operator: of two sign-ins at the same time, the second one counts the session of the first.
     await markSignedIn(tx, operator_id);
     await tx`INSERT INTO operator_sessions
-        (id, token_hash, operator_id, method, address, user_agent, provider_sealed, authenticated_at)
+        (id, token_hash, operator_id, method, address, user_agent, provider_sealed, sso_sid_hash,
+         authenticated_at)
       VALUES (${newId()}, ${token_hash}, ${operator_id}, ${method}, ${address},
         ${user_agent.slice(0, user_agent_max)}, ${sealProvider(token_hash)},
+        ${provider_session?.sid_hash ?? null},
         ${authenticated_at === undefined ? tx`now()` : tx`least(now(), coalesce(${authenticated_at}::timestamptz, '-infinity'))`})`;
     return endOldestSessions(ctx, tx, { operator_id, address });
   });
@@ -210,6 +216,29 @@ export async function keepProviderTokens(sql: Sql | Tx, token_hash: Buffer, seal
 /** The provider has said what the operator may do. */
 export async function finishProviderCheck(tx: Tx, token_hash: Buffer): Promise<void> {
   await tx`UPDATE operator_sessions SET checked_at = now(), check_started_at = NULL WHERE token_hash = ${token_hash}`;
+}
+
+/** The operator has signed in again at the provider, perhaps in another session there. */
+export async function keepProviderSession(tx: Tx, token_hash: Buffer, sid_hash: Buffer | null): Promise<void> {
+  await tx`UPDATE operator_sessions SET sso_sid_hash = coalesce(${sid_hash}, sso_sid_hash)
+    WHERE token_hash = ${token_hash}`;
+}
+
+/**
+ * Ends the sessions that were started with a session at the provider, or with all of a person's. A session whose ID token
+ * had no `sid` ends with any of the person's. Returns the operator of each.
+ */
+export async function endProviderSessions(
+  tx: Tx,
+  { issuer, subject, sid_hash }: { issuer: string; subject: string | null; sid_hash: Buffer | null },
+): Promise<{ id: string; email: string }[]> {
+  return tx<{ id: string; email: string }[]>`
+    DELETE FROM operator_sessions AS session USING operators
+     WHERE operators.id = session.operator_id AND session.method = 'single_sign_on' AND sso_issuer = ${issuer}
+       AND (${subject}::text IS NULL OR sso_subject = ${subject})
+       AND (${sid_hash}::bytea IS NULL OR sso_sid_hash = ${sid_hash}
+            OR sso_sid_hash IS NULL AND ${subject}::text IS NOT NULL)
+    RETURNING operators.id, email`;
 }
 
 /** Ends one of an operator's own sessions. Returns false if there is no such session. */

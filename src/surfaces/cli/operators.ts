@@ -41,7 +41,10 @@ export async function resetOperatorCommand(
       (await resetOperator({ db }, operator.id, (tx, subject) => audit.recordInTransaction(tx, { ...entry, subject }), {
         despite_single_sign_on: true,
       }));
-    if (!reset) throw new StartFailure(`There is no active operator with the email address '${email}'. To enable a disabled one: chartwire operators enable`);
+    if (!reset)
+      throw new StartFailure(
+        `There is no active operator with the email address '${email}'. To enable a disabled one: chartwire operators enable`,
+      );
     // Ends the operator's live streams in running processes.
     await db.system`SELECT pg_notify('chartwire_operators', ${operator.id})`;
     return { password: reset, for_an_hour: config.oidc_only || operator.single_sign_on };

@@ -15,6 +15,7 @@ import { records_endpoints } from './records/endpoints.ts';
 import { requests_endpoints } from './requests/endpoints.ts';
 import { type FindSandboxEmr, sandboxEndpoints } from './sandbox/endpoints.ts';
 import { sign_in_endpoints } from './sign-in/endpoints.ts';
+import { providerLogout } from './sign-in/logout.ts';
 import { webhooks_endpoints } from './webhooks/endpoints.ts';
 
 /** The dashboard's own API, by page. It is not part of the public API. */
@@ -27,6 +28,7 @@ export function dashboardEndpoints({
 }): readonly Endpoint[] {
   return [
     ...sign_in_endpoints,
+    providerLogout,
     ...appEndpoints(live),
     ...overview_endpoints,
     ...accounts_endpoints,
