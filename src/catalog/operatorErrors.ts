@@ -145,6 +145,10 @@ export const operator_errors = {
     status: 409,
     message: 'Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.',
   },
+  review_attested: {
+    status: 409,
+    message: 'This access review was already attested, and can no longer be changed. Start a new one.',
+  },
   owner_last: { status: 409, message: 'There must be at least one owner. Make another operator an owner first.' },
   operator_codes_locked: {
     status: 403,

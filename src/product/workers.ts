@@ -21,6 +21,7 @@ import { findExpiredParkedJobs, findStrandedJobs, repairStrandedJob, unparkExpir
 import { createLaneRunner } from './jobs/run.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
+import { purgeReviews } from './operators/accessReviews.ts';
 import { disableInactiveOperators } from './operators/inactivity.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
@@ -88,7 +89,11 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
     // While the server still knows where it took over.
     { name: 'timeline', every_ms: 5_000, run: async () => void (await noticeTimeline(ctx.db.system)) },
     { name: 'directory', every_ms: 10 * minute_ms, run: () => refreshDirectory(ctx) },
-    { name: 'inactive operators', every_ms: 5 * minute_ms, run: async () => void (await disableInactiveOperators(ctx)) },
+    {
+      name: 'inactive operators',
+      every_ms: 5 * minute_ms,
+      run: async () => void (await disableInactiveOperators(ctx)),
+    },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];
 }
@@ -102,6 +107,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeLinkTokens(system),
     purgeSessions(system),
     purgeInvitations(system),
+    purgeReviews(system),
     purgeDevices(system),
     purgeAttempts(system),
     purgeExpiredKeys(system),

@@ -75,6 +75,14 @@ function addClients(program: Command, config: LoadConfig): void {
     );
   const operators = program.command('operators').description('manage and review dashboard operators');
   operators
+    .command('review')
+    .description('print the access report: operators, invitations and client secrets; or a review that was attested')
+    .option('--id <review>', 'a review instead of the present report')
+    .option('--list', 'list the reviews')
+    .option('--csv', 'print CSV')
+    .option(...json)
+    .action(async (options) => (await import('./operators.ts')).reviewOperatorsCommand(await config(), options));
+  operators
     .command('enable')
     .description('enable an operator who was disabled by an owner, or after days of inactivity')
     .option('--email <email>', 'email address of the operator (required)')

@@ -1,9 +1,77 @@
 import { StartFailure } from '../../catalog/errors.ts';
+import { parseId } from '../../catalog/ids.ts';
 import type { Config } from '../../catalog/settings/config.ts';
+import { readAccessReport, toCsv } from '../../product/operators/accessReport.ts';
+import { findReview, listReviews, type Review, type ReviewRow } from '../../product/operators/accessReviews.ts';
 import { resetOperator } from '../../product/operators/localAccounts.ts';
 import { enableOperator, findOperator } from '../../product/operators/operators.ts';
 import { command_line, withAudit } from './audit.ts';
-import { type JsonOption, printResult } from './output.ts';
+import { formatTime, type JsonOption, printJson, printProgress, printResult, printTable } from './output.ts';
+
+type ReviewValues = JsonOption & { id?: string; list?: boolean; csv?: boolean };
+
+/** Prints who has access, or what an access review has decided. Reviews are attested in the dashboard, by an owner. */
+export async function reviewOperatorsCommand(config: Config, values: ReviewValues): Promise<void> {
+  if (values.json && values.csv) throw new StartFailure('Use either --json or --csv.');
+  if (values.list && (values.csv || values.id !== undefined)) {
+    throw new StartFailure('--list lists all reviews, as a table or with --json.');
+  }
+  await withAudit(config, async (db, audit) => {
+    const id = values.id === undefined ? undefined : (parseId(values.id) ?? '');
+    const detail = { ...(values.list ? { list: true } : {}), ...(id ? { review: id } : {}) };
+    await audit.record({ client_id: null, ...command_line, action: 'operator.review', outcome: 'shown', detail });
+    if (values.list) return printReviews(await listReviews({ db }), values);
+    if (id === undefined) return printReport({ rows: await readAccessReport({ db }) }, values);
+    const review = id && (await findReview({ db }, id));
+    if (!review) throw new StartFailure('--id must be the ID of a review. See: chartwire operators review --list');
+    if (!review.intact) printProgress('The review was changed in the database: it no longer has its hash.');
+    printReport(review, values);
+    if (!review.intact) process.exitCode = 1;
+  });
+}
+
+function printReviews(reviews: readonly ReviewRow[], { json }: JsonOption): void {
+  if (json) {
+    printJson({ reviews });
+    return;
+  }
+  printTable(
+    ['id', 'started', 'started by', 'attested', 'attested by', 'hash'],
+    reviews.map(({ id, started_at, started_by, attested_at, attested_by, hash }) => [
+      ...[id, formatTime(started_at), started_by],
+      ...[formatTime(attested_at), attested_by ?? '–', hash ?? '–'],
+    ]),
+  );
+}
+
+function printReport(report: Pick<Review, 'rows'> & Partial<Review>, { json, csv }: ReviewValues): void {
+  const { rows, decisions } = report;
+  if (json || csv) {
+    if (json) printJson(report);
+    else process.stdout.write(toCsv(rows, decisions ?? {}));
+    return;
+  }
+  printTable(
+    [
+      'kind',
+      'account',
+      'label',
+      'status',
+      'rights',
+      'sign-in',
+      'second factor',
+      'by',
+      'since',
+      'last used',
+      'decision',
+    ],
+    rows.map((row) => [
+      ...[row.kind, row.account, row.label ?? '–', row.status, row.rights.join('; ') || '–'],
+      ...[row.sign_in.join('; ') || '–', row.second_factor.join('; ') || '–', row.created_by ?? '–'],
+      ...[formatTime(row.created_at), formatTime(row.last_used_at), decisions?.[row.id] ?? '–'],
+    ]),
+  );
+}
 
 /** Enables a disabled operator, for example if the only owner who could do it is disabled too. */
 export async function enableOperatorCommand(

@@ -1,4 +1,5 @@
 import type { Endpoint } from '../../http/endpoint.ts';
+import { access_endpoints } from './access/endpoints.ts';
 import { accounts_endpoints } from './accounts/endpoints.ts';
 import { appEndpoints } from './app/endpoints.ts';
 import type { Live } from './app/live.ts';
@@ -43,6 +44,7 @@ export function dashboardEndpoints({
     ...clients_endpoints,
     ...emr_apps_endpoints,
     ...operators_endpoints,
+    ...access_endpoints,
     ...installation_endpoints,
     ...me_endpoints,
   ];
