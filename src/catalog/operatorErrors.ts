@@ -145,6 +145,19 @@ export const operator_errors = {
     status: 409,
     message: 'Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.',
   },
+  approval_required: {
+    status: 409,
+    message: 'A second person must approve this. It waits under Approvals until {until}.',
+  },
+  approval_over: {
+    status: 409,
+    message: 'This was already decided, run or canceled, or has expired. Request it again.',
+  },
+  approval_own: { status: 403, message: 'Another operator with the same right must decide about this.' },
+  approval_right_lost: {
+    status: 409,
+    message: 'The operator who requested this no longer has the right to do it, so it was canceled.',
+  },
   review_attested: {
     status: 409,
     message: 'This access review was already attested, and can no longer be changed. Start a new one.',

@@ -4,7 +4,7 @@ import type { Tx } from '../platform/db/database.ts';
 import type { AuditEntry, Context } from '../product/context.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';
 import type { Caller } from './auth/authenticate.ts';
-import type { Auth, EndpointRequest } from './endpoint.ts';
+import type { Auth, Endpoint, EndpointRequest } from './endpoint.ts';
 
 /** Collects a request's audit record while the request is handled. */
 export type RequestAudit = Pick<
@@ -47,9 +47,17 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
   const { endpoint } = request.routeOptions.config;
   const actor = findActor(caller, request.params);
   if (!endpoint || endpoint.audited === false || !actor) return undefined;
+  const { id: request_id, ip: address, params } = request;
+  return createAudit(ctx, { endpoint, actor, params, request_id, address });
+}
+
+type Audited = { endpoint: Endpoint; actor: Actor; params: unknown; request_id: string | undefined; address: string };
+
+/** The audit record of a call to an endpoint. */
+export function createAudit(ctx: Context, { endpoint, actor, params, request_id, address }: Audited): RequestAudit {
   const accepted = endpoint.accepted_status ?? 200;
   const mrns = new Set<string>();
-  let fields: Parameters<RequestAudit['auditSubject']>[0] = readSubject(request.params);
+  let fields: Parameters<RequestAudit['auditSubject']>[0] = readSubject(params);
   let queued: AuditEntry | undefined;
   const audit: RequestAudit = {
     recorded: false,
@@ -64,8 +72,8 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
       ...actor,
       action: endpoint.id,
       outcome: String(status),
-      request_id: request.id,
-      address: request.ip,
+      request_id,
+      address,
       ...fields,
       mrns,
     }),
@@ -89,9 +97,9 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
   return audit;
 }
 
-type Actor = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
+export type Actor = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
 
-function findActor({ client, account, link, operator }: Caller, params: unknown): Actor | undefined {
+export function findActor({ client, account, link, operator }: Caller, params: unknown): Actor | undefined {
   const client_id = client?.id ?? null;
   if (operator) {
     const { account_id = '' } = params as { account_id?: string };

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import type { TObject } from 'typebox';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import type { Context } from '../product/context.ts';
+import { requireSecondPerson } from './approvals.ts';
 import { anonymous, authenticate, type Caller, hashCaller } from './auth/authenticate.ts';
 import { requireFreshSignIn, requireRole, requireSetup } from './auth/authenticateOperator.ts';
 import { requirePermittedSecret } from './auth/limitedSecrets.ts';
@@ -57,7 +58,9 @@ export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoi
   const readFiles = filesReader(endpoint, body_max);
   const respond = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
     await admitAgain(request);
-    const response = await endpoint.handle(handlerRequest(ctx, request, readParts(request, form)));
+    const parts = readParts(request, form);
+    await requireSecondPerson(ctx, endpoint, request, parts);
+    const response = await endpoint.handle(handlerRequest(ctx, request, parts));
     if (endpoint.accepted_status && !isDryRun(request.method, request.query)) reply.status(endpoint.accepted_status);
     const shown = await showToOperator(ctx, endpoint, request, response);
     const read = prepareRead(endpoint, request, shown);

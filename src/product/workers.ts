@@ -22,6 +22,7 @@ import { createLaneRunner } from './jobs/run.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
 import { purgeReviews } from './operators/accessReviews.ts';
+import { expireApprovals, purgeApprovals } from './operators/approvals.ts';
 import { disableInactiveOperators } from './operators/inactivity.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
@@ -94,6 +95,7 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
       every_ms: 5 * minute_ms,
       run: async () => void (await disableInactiveOperators(ctx)),
     },
+    { name: 'approvals', every_ms: 5 * minute_ms, run: () => expireApprovals(ctx) },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];
 }
@@ -108,6 +110,7 @@ async function purge(ctx: Context): Promise<void> {
     purgeSessions(system),
     purgeInvitations(system),
     purgeReviews(system),
+    purgeApprovals(system),
     purgeDevices(system),
     purgeAttempts(system),
     purgeExpiredKeys(system),

@@ -1,6 +1,7 @@
 import { StartFailure } from '../errors.ts';
+import { type FourEyesAction, four_eyes_names } from '../fourEyes.ts';
 import { client_roles, type OperatorRole, operator_roles } from '../roles.ts';
-import { choice, type Environment, number, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
+import { choice, type Environment, list, number, oneOf, privateAddress, type Setting, text } from './settingValues.ts';
 
 const default_scopes = 'openid email profile';
 
@@ -34,6 +35,18 @@ export const operator_settings = {
     0,
     0,
     3_650,
+  ),
+  FOUR_EYES: {
+    description: `Actions in the dashboard that a second operator with the same right must approve, separated by commas: ${four_eyes_names.join(', ')}. Commands on the server and the API are not affected.`,
+    example: four_eyes_names.join(','),
+    default: 'none',
+    parse: (value, _env, name) => [...new Set(list(value).map((each) => oneOf(name, each, four_eyes_names)))],
+  } satisfies Setting<readonly FourEyesAction[]>,
+  FOUR_EYES_HOURS: number(
+    'Hours in which such an action must be approved, and in which it must run afterwards.',
+    24,
+    1,
+    168,
   ),
   OIDC_ISSUER: {
     description:

@@ -20,7 +20,7 @@ export async function disableInactiveOperators(
     for (const { id } of inactive) {
       await disableInactive(tx, id);
       await endOperatorSessions(tx, id);
-      await endPreparations(tx, id);
+      await endPreparations(ctx, tx, id);
     }
     const entry = { client_id: null, actor_kind: 'system', actor: 'inactivity', action: 'operator.disable' } as const;
     const detail = { days };

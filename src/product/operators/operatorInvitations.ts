@@ -4,6 +4,7 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { removeLinksBy } from '../link/linkTokens.ts';
+import { cancelApprovalsOf } from './approvals.ts';
 import type { Access, ClientAccess } from './operatorAccess.ts';
 import { endOperatorSessions } from './operatorSessions.ts';
 import { endPreparationsBy } from './operators.ts';
@@ -102,12 +103,13 @@ export async function purgeInvitations({ pooled: sql }: Sql): Promise<void> {
 
 /**
  * Makes void what an operator has prepared that would still give access to someone: invitations, temporary passwords,
- * takeovers by single sign-on, and links for practices. Called when the operator is disabled, demoted or reset. Revealed
+ * takeovers by single sign-on, links for practices, and approvals. Called when the operator is disabled, demoted or reset. Revealed
  * patient details end with the sessions.
  */
-export async function endPreparations(tx: Tx, operator_id: string): Promise<void> {
+export async function endPreparations(ctx: Pick<Context, 'audit'>, tx: Tx, operator_id: string): Promise<void> {
   await removeInvitationsBy(tx, operator_id);
   // With the password, the operator may have signed in as someone else.
   for (const id of await endPreparationsBy(tx, operator_id)) await endOperatorSessions(tx, id);
   await removeLinksBy(tx, operator_id);
+  await cancelApprovalsOf(ctx, tx, operator_id);
 }

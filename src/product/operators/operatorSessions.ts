@@ -3,8 +3,7 @@ import type { Config } from '../../catalog/settings/config.ts';
 import type { Database, Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
-import { accessColumns } from './operatorAccess.ts';
-import { markSignedIn, markUsed, type Operator, type SessionMethod } from './operators.ts';
+import { markSignedIn, markUsed, type Operator, operatorColumns, type SessionMethod } from './operators.ts';
 
 /** How long after a sign-in an operator can do what needs a fresh one. */
 const fresh_minutes = 10;
@@ -97,10 +96,7 @@ export async function findSession(
   const hash = hashToken(token);
   const { oidc_check_seconds } = ctx.config;
   const [row] = await ctx.db.system<(Operator & { check_due: boolean; stale: boolean })[]>`
-    SELECT operators.id, email, name, ${accessColumns(ctx.db.system)}, totp_sealed IS NOT NULL AS totp, password_temporary,
-           sso_subject IS NOT NULL AS single_sign_on,
-           (SELECT count(*) FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
-           (SELECT count(*) FROM operator_recovery_codes WHERE operator_id = operators.id) AS recovery_codes,
+    SELECT ${operatorColumns(ctx.db.system)},
            method, authenticated_at > now() - make_interval(mins => ${fresh_minutes}) AS fresh,
            ${oidc_check_seconds}::integer > 0 AND provider_sealed IS NOT NULL
              AND ${isNotWithin(ctx.db.system, 'checked_at', oidc_check_seconds)} AS check_due,

@@ -3,7 +3,7 @@ import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
-import type { Access } from './operatorAccess.ts';
+import { type Access, accessColumns } from './operatorAccess.ts';
 
 /** How long a temporary password is accepted. */
 const temporary_hours = 72;
@@ -35,6 +35,14 @@ export type Operator = Access & {
   method: SessionMethod;
   fresh: boolean;
 };
+
+/** Everything about an operator but the session, for queries on `operators`. */
+export function operatorColumns(sql: Query): Fragment {
+  return sql`operators.id, email, name, ${accessColumns(sql)}, totp_sealed IS NOT NULL AS totp, password_temporary,
+    sso_subject IS NOT NULL AS single_sign_on,
+    (SELECT count(*) FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
+    (SELECT count(*) FROM operator_recovery_codes WHERE operator_id = operators.id) AS recovery_codes`;
+}
 
 /** What the operator must do before anything else. A provider of single sign-on has its own rules. */
 export function pendingSetup(
@@ -200,6 +208,18 @@ export async function endPreparationsBy(tx: Tx, owner_id: string): Promise<strin
     UPDATE operators SET password_expires_at = now() WHERE password_set_by = ${owner_id} AND password_temporary
     RETURNING id`;
   return expired.map(({ id }) => id);
+}
+
+/** An operator's email address and access, also of a disabled one. */
+export async function readOperatorAccess(
+  sql: Query,
+  id: string,
+): Promise<{ email: string; disabled: boolean; access: Access } | undefined> {
+  const [row] = await sql<(Access & { email: string; disabled: boolean })[]>`
+    SELECT email, disabled_at IS NOT NULL AS disabled, ${accessColumns(sql)} FROM operators WHERE id = ${id}`;
+  if (!row) return undefined;
+  const { email, disabled, role, all_clients, clients } = row;
+  return { email, disabled, access: { role, all_clients, clients } };
 }
 
 /** Which accounts only some sessions may change. */

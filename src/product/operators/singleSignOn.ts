@@ -287,7 +287,7 @@ async function applyGrants(
   const none = !hasRole(claimed.grants);
   if (none) await endOperatorSessions(tx, id);
   else if (changed) await endOperatorSessions(tx, id, except);
-  if (none || isLowered(before, after)) await endPreparations(tx, id);
+  if (none || isLowered(before, after)) await endPreparations(sign_in.ctx, tx, id);
   return changed;
 }
 

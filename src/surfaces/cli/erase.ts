@@ -16,7 +16,7 @@ import {
   planErasure,
 } from '../../product/erasure/erase.ts';
 import type { ErasureScope } from '../../product/erasure/tables.ts';
-import { command_line, findClient, withAudit } from './audit.ts';
+import { command_line, findClient, withAudit, withoutSecondPerson } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';
 
 type Values = JsonOption & {
@@ -67,7 +67,7 @@ export async function eraseCommand(config: Config, what: string | undefined, val
           action: `erase.${scope.of}`,
           outcome: 'erased',
           ...describeSubject(scope),
-          detail: { rows: erased },
+          detail: { rows: erased, ...withoutSecondPerson(config, 'erasure') },
         }),
       );
       printResult(values, { erased: true, rows }, `${table(rows)}\n\nErased. This is recorded in the audit log.\n`);

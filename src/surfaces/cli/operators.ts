@@ -5,7 +5,7 @@ import { readAccessReport, toCsv } from '../../product/operators/accessReport.ts
 import { findReview, listReviews, type Review, type ReviewRow } from '../../product/operators/accessReviews.ts';
 import { resetOperator } from '../../product/operators/localAccounts.ts';
 import { enableOperator, findOperator } from '../../product/operators/operators.ts';
-import { command_line, withAudit } from './audit.ts';
+import { command_line, withAudit, withoutSecondPerson } from './audit.ts';
 import { formatTime, type JsonOption, printJson, printProgress, printResult, printTable } from './output.ts';
 
 type ReviewValues = JsonOption & { id?: string; list?: boolean; csv?: boolean };
@@ -86,7 +86,7 @@ export async function enableOperatorCommand(
       const subject = await enableOperator(tx, email);
       if (!subject) throw new StartFailure(`There is no disabled operator with the email address '${email}'.`);
       const entry = { client_id: null, ...command_line, action: 'operator.enable', outcome: 'enabled' } as const;
-      await audit.recordInTransaction(tx, { ...entry, subject });
+      await audit.recordInTransaction(tx, { ...entry, subject, detail: withoutSecondPerson(config, 'owners') });
     }),
   );
   printResult(output, { email, enabled: true }, `${email} can sign in again.\n`);
@@ -103,12 +103,18 @@ export async function resetOperatorCommand(
   const { password, for_an_hour } = await withAudit(config, async (db, audit) => {
     const operator = await findOperator(db.system, email.toLowerCase());
     const entry = { client_id: null, ...command_line, action: 'operator.reset', outcome: 'reset' } as const;
+    const detail = withoutSecondPerson(config, 'owners');
     const reset =
       operator &&
       !operator.inactive &&
-      (await resetOperator({ db }, operator.id, (tx, subject) => audit.recordInTransaction(tx, { ...entry, subject }), {
-        despite_single_sign_on: true,
-      }));
+      (await resetOperator(
+        { db, audit },
+        operator.id,
+        (tx, subject) => audit.recordInTransaction(tx, { ...entry, subject, detail }),
+        {
+          despite_single_sign_on: true,
+        },
+      ));
     if (!reset)
       throw new StartFailure(
         `There is no active operator with the email address '${email}'. To enable a disabled one: chartwire operators enable`,

@@ -3,6 +3,7 @@ import { access_endpoints } from './access/endpoints.ts';
 import { accounts_endpoints } from './accounts/endpoints.ts';
 import { appEndpoints } from './app/endpoints.ts';
 import type { Live } from './app/live.ts';
+import { approvalsEndpoints } from './approvals/endpoints.ts';
 import { audit_endpoints } from './audit/endpoints.ts';
 import { clients_endpoints } from './clients/endpoints.ts';
 import { emr_apps_endpoints } from './emr-apps/endpoints.ts';
@@ -27,7 +28,7 @@ export function dashboardEndpoints({
   live: Live;
   findSandboxEmr: FindSandboxEmr;
 }): readonly Endpoint[] {
-  return [
+  const pages = [
     ...sign_in_endpoints,
     providerLogout,
     ...appEndpoints(live),
@@ -48,4 +49,5 @@ export function dashboardEndpoints({
     ...installation_endpoints,
     ...me_endpoints,
   ];
+  return [...pages, ...approvalsEndpoints(pages)];
 }

@@ -335,6 +335,7 @@ function describeSession(ctx: Context, token: string, operator: Operator): Sessi
     method: operator.method,
     pending_setup: pendingSetup(ctx.config, operator) ?? null,
     second_factor_required: ctx.config.operator_second_factor === 'required',
+    four_eyes: ctx.config.four_eyes.length > 0,
     csrf_token: deriveCsrfToken(token),
     sandbox: ctx.config.sandbox,
     version,

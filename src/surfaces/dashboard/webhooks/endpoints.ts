@@ -1,7 +1,7 @@
 import { type Static, type TObject, Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import { type Endpoint, type EndpointOptions, endpoint } from '../../../http/endpoint.ts';
+import { type Endpoint, type EndpointOptions, endpoint, type StoredRequest } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
 import { clearable, id, immediately, nullable, success } from '../../../model/fields.ts';
 import { WebhookChanges, WebhookRequest } from '../../../model/webhook.ts';
@@ -90,6 +90,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.webhooks.create',
     fresh_sign_in: true,
+    second_person: { action: 'webhooks', returns_secret: true },
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/webhooks',
@@ -113,6 +114,11 @@ export const webhooks_endpoints: readonly Endpoint[] = [
   changeWebhook({
     id: 'dashboard.webhooks.update',
     fresh_sign_in: true,
+    second_person: {
+      action: 'webhooks',
+      when: ({ body }) => body.webhook_url !== undefined,
+      describe: describeWebhook,
+    },
     method: 'PATCH',
     path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
     summary: 'Change the URL of a webhook endpoint, what it receives, or whether it is paused',
@@ -136,6 +142,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
   changeWebhook({
     id: 'dashboard.webhooks.rotate',
     fresh_sign_in: true,
+    second_person: { action: 'webhooks', returns_secret: true, describe: describeWebhook },
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret',
     summary:
@@ -214,6 +221,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     id: 'dashboard.receiver.create',
+    second_person: { action: 'webhooks' },
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/receiver',
@@ -316,7 +324,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
 
 type Change<Body extends TObject> = Pick<
   EndpointOptions<'operator_in_client', Body, undefined, undefined>,
-  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors' | 'fresh_sign_in'
+  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors' | 'fresh_sign_in' | 'second_person'
 > & {
   body: Body;
   /** What the audit record says beyond the endpoint's URL, status and event types. */
@@ -359,6 +367,14 @@ function changeWebhook<Body extends TObject>({
       return response;
     },
   });
+}
+
+/** Without the path, which may contain a secret. */
+async function describeWebhook({ ctx, client, params }: StoredRequest<unknown>): Promise<string> {
+  const id = String(params.id);
+  const webhook = client && (await ctx.db.tenant(client.id, (tx) => findEndpoint(tx, id)));
+  if (!webhook) throw apiError('record_not_found', { noun: 'Webhook', id });
+  return `webhook endpoint at ${new URL(webhook.url).host}`;
 }
 
 function describeReceiver({ endpoint_id, ...state }: Receiver): ReceiverState {
