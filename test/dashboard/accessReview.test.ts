@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 type Row = { id: string; kind: string; account: string; [name: string]: unknown };
-const readRows = async (): Promise<Row[]> => (await owner.get('access')).body.rows;
+const readRows = async (): Promise<Row[]> => (await owner.get('access')).body.access;
 const findRow = async (account: string) => (await readRows()).find((row) => row.account === account);
 
 /** Starts a review and returns its path and rows. */

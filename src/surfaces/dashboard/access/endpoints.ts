@@ -26,8 +26,8 @@ export const access_endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: '/dashboard/api/access',
     summary: 'List operators, invitations and client secrets with their rights and last use',
-    response: Type.Object({ success, rows: Type.Array(access_row) }),
-    handle: async ({ ctx }) => ({ success: true, rows: await readAccessReport(ctx) }),
+    response: Type.Object({ success, access: Type.Array(access_row) }),
+    handle: async ({ ctx }) => ({ success: true, access: await readAccessReport(ctx) }),
   }),
   endpoint({
     ...declared,
