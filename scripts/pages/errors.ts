@@ -92,6 +92,12 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'passwords_off',
     'live_streams_exceeded',
     'owner_last',
+    'operator_inactive',
+    'approval_required',
+    'approval_over',
+    'approval_own',
+    'approval_right_lost',
+    'review_attested',
     'account_revoked',
     'emr_app_exists',
     'emr_app_pair_taken',
@@ -118,6 +124,10 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'sso_auth_time_missing',
     'sso_not_again',
     'sso_disabled',
+    'sso_acr_missing',
+    'sso_amr_missing',
+    'logout_token_refused',
+    'logout_token_unchecked',
   ],
 };
 

@@ -83,7 +83,26 @@ export const operator_errors = {
     message:
       'The identity provider did not ask you to sign in again. Ask its administrator to support max_age or prompt=login, then try again.',
   },
+  sso_acr_missing: {
+    status: 403,
+    message:
+      'The identity provider did not sign you in with the level of security that is required here (acr). Sign in there with your second factor, or ask its administrator which method to use, then try again.',
+  },
+  sso_amr_missing: {
+    status: 403,
+    message:
+      'You did not sign in at the identity provider with a method that is required here (amr). Sign in there with your second factor, or ask its administrator which method to use, then try again.',
+  },
+  logout_token_refused: { status: 400, message: 'The logout token is not valid, or was already used.' },
+  logout_token_unchecked: {
+    status: 400,
+    message: 'The logout token could not be checked, because the keys of the identity provider cannot be read.',
+  },
   sso_disabled: { status: 403, message: 'Your account is disabled. Ask an owner to enable it.' },
+  operator_inactive: {
+    status: 403,
+    message: 'Your account was disabled because it was not used for a long time. Ask an owner to enable it.',
+  },
   operator_session_over: { status: 401, message: 'Your session has ended. Sign in again.' },
   operator_password_temporary: {
     status: 403,
@@ -129,6 +148,23 @@ export const operator_errors = {
   passwords_off: {
     status: 409,
     message: 'Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.',
+  },
+  approval_required: {
+    status: 409,
+    message: 'A second person must approve this. It waits under Approvals until {until}.',
+  },
+  approval_over: {
+    status: 409,
+    message: 'This was already decided, run or canceled, or has expired. Request it again.',
+  },
+  approval_own: { status: 403, message: 'Another operator with the same right must decide about this.' },
+  approval_right_lost: {
+    status: 409,
+    message: 'The operator who requested this no longer has the right to do it, so it was canceled.',
+  },
+  review_attested: {
+    status: 409,
+    message: 'This access review was already attested, and can no longer be changed. Start a new one.',
   },
   owner_last: { status: 409, message: 'There must be at least one owner. Make another operator an owner first.' },
   operator_codes_locked: {

@@ -27,6 +27,21 @@ export function leaveJsonUnread(server: FastifyInstance): void {
   server.addContentTypeParser('application/json', (_request, _body, done) => done(null, undefined));
 }
 
+/** Parses forms of this type, and no other bodies. A repeated field becomes an array, which the schema rejects. */
+export function acceptUrlEncoded(server: FastifyInstance, names: readonly string[]): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(url_encoded_type, { parseAs: 'string' }, (_request, content, done) => {
+    const form = new URLSearchParams(String(content));
+    const fields = names.filter((name) => form.has(name)).map((name) => [name, form.getAll(name)] as const);
+    done(
+      null,
+      Object.fromEntries(fields.map(([name, [first, ...more]]) => [name, more.length > 0 ? [first, ...more] : first])),
+    );
+  });
+}
+
+const url_encoded_type = 'application/x-www-form-urlencoded';
+
 /** The value of a JSON body; undefined if it is blank. */
 export function parseBody(bytes: Buffer): unknown {
   if (bytes.every(isWhiteSpace)) return undefined;

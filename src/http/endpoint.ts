@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { ErrorCode } from '../catalog/errors.ts';
+import type { FourEyesAction } from '../catalog/fourEyes.ts';
 import type { OperatorRole } from '../catalog/roles.ts';
 import type { OperationName } from '../emr/operations/operations.ts';
 import type { EventType } from '../model/events.ts';
@@ -174,6 +175,11 @@ export type EndpointOptions<
    * for what decides who has access or where data goes. test/dashboard/freshSignIn.test.ts lists all that need it.
    */
   fresh_sign_in?: true;
+  /**
+   * With this action in FOUR_EYES, another operator with the same right must approve the request, which then runs as it
+   * was sent (approvals.ts). test/dashboard/fourEyes.test.ts lists all that declare it.
+   */
+  second_person?: SecondPerson<Parsed<Body>>;
   /** Not for sessions of single sign-on: a password or passkey would be a way around the identity provider. */
   local_sign_in?: true;
   /** Called by the page on its own, so it does not extend the operator's session. */
@@ -207,6 +213,8 @@ export type EndpointOptions<
   body_filters?: true;
   /** The body is a multipart form with a file in this field. */
   file_field?: string;
+  /** The body is a form of the type application/x-www-form-urlencoded, whose undeclared fields are ignored. */
+  url_encoded?: true;
   /** The body is JSON with files in base64, which are decoded while it arrives. */
   embedded_files?: EmbeddedFiles;
   query?: Query;
@@ -236,7 +244,11 @@ export type EndpointOptions<
 type Returned<Body> = Body extends { success: true } ? Omit<Body, 'success'> & { success: boolean } : Body;
 
 /** An endpoint without the types of its parts, which the server does not need. */
-export type Endpoint = Omit<EndpointOptions<Auth, TObject, TObject, TObject>, 'handle' | 'example'> & {
+export type Endpoint = Omit<
+  EndpointOptions<Auth, TObject, TObject, TObject>,
+  'handle' | 'example' | 'second_person'
+> & {
+  second_person?: SecondPerson;
   example?: Partial<Record<'body' | 'query' | 'params' | 'response', Record<string, unknown>>>;
   handle: (request: AnyRequest) => Promise<unknown>;
 };
@@ -267,6 +279,25 @@ export function endpoint<
   // The server calls `handle` with values parsed by the same schemas that its type is derived from.
   return options as unknown as Endpoint;
 }
+
+export type SecondPerson<Body = Fields | undefined> = {
+  action: FourEyesAction;
+  /** Which requests need it. Default: all. */
+  when?: (request: StoredRequest<Body>) => boolean | Promise<boolean>;
+  /** Whom or what the request is about, for the operator who approves it. No health data. */
+  describe?: (request: StoredRequest<Body>) => Promise<string | undefined>;
+  /** The response contains a secret, so it runs only when the operator who requested it opens it. */
+  returns_secret?: true;
+};
+
+/** A request before it has run. */
+export type StoredRequest<Body = Fields | undefined> = {
+  ctx: Context;
+  client: Client | undefined;
+  params: Fields;
+  query: Fields;
+  body: Body;
+};
 
 /** Whether an endpoint only reads, so that repeating a request has no effect. */
 export function isRead({ method, reads }: Pick<Endpoint, 'method' | 'reads'>): boolean {

@@ -5,7 +5,7 @@ import type { Tx } from '../platform/db/database.ts';
 import type { AuditEntry, Context } from '../product/context.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';
 import type { Caller } from './auth/authenticate.ts';
-import type { Auth, EndpointRequest } from './endpoint.ts';
+import type { Auth, Endpoint, EndpointRequest } from './endpoint.ts';
 
 /** Collects a request's audit record while the request is handled. */
 export type RequestAudit = Pick<
@@ -48,12 +48,30 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
   const { endpoint } = request.routeOptions.config;
   const actor = findActor(caller, request.params);
   if (!endpoint || endpoint.audited === false || !actor) return undefined;
+  const { id: request_id, ip: address, params } = request;
+  const user_agent = request.headers['user-agent'];
+  return createAudit(ctx, { endpoint, actor, params, request_id, address, user_agent });
+}
+
+type Audited = {
+  endpoint: Endpoint;
+  actor: Actor;
+  params: unknown;
+  request_id: string | undefined;
+  address: string;
+  user_agent?: string | undefined;
+};
+
+/** The audit record of a call to an endpoint. */
+export function createAudit(
+  ctx: Context,
+  { endpoint, actor, params, request_id, address, user_agent }: Audited,
+): RequestAudit {
   const accepted = endpoint.accepted_status ?? 200;
   const mrns = new Set<string>();
-  let fields: Parameters<RequestAudit['auditSubject']>[0] = readSubject(request.params);
+  let fields: Parameters<RequestAudit['auditSubject']>[0] = readSubject(params);
   // `chartwire mcp` says so. Other programs that pass data to a model do not.
-  const is_agent =
-    actor.actor_kind === 'client' && request.headers['user-agent']?.split('/')[0] === agent_user_agent.split('/')[0];
+  const is_agent = actor.actor_kind === 'client' && user_agent?.split('/')[0] === agent_user_agent.split('/')[0];
   let queued: AuditEntry | undefined;
   const audit: RequestAudit = {
     recorded: false,
@@ -68,8 +86,8 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
       ...actor,
       action: endpoint.id,
       outcome: String(status),
-      request_id: request.id,
-      address: request.ip,
+      request_id,
+      address,
       ...fields,
       ...(is_agent && { detail: { agent: true, ...fields.detail } }),
       mrns,
@@ -94,9 +112,9 @@ export function createRequestAudit(ctx: Context, request: FastifyRequest, caller
   return audit;
 }
 
-type Actor = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
+export type Actor = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
 
-function findActor({ client, account, link, operator }: Caller, params: unknown): Actor | undefined {
+export function findActor({ client, account, link, operator }: Caller, params: unknown): Actor | undefined {
   const client_id = client?.id ?? null;
   if (operator) {
     const { account_id = '' } = params as { account_id?: string };

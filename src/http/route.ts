@@ -4,10 +4,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import type { TObject } from 'typebox';
 import { ApiError, apiError } from '../catalog/errors.ts';
 import type { Context } from '../product/context.ts';
+import { requireSecondPerson } from './approvals.ts';
 import { anonymous, authenticate, type Caller, hashCaller } from './auth/authenticate.ts';
 import { requireFreshSignIn, requireRole, requireSetup } from './auth/authenticateOperator.ts';
 import { requirePermittedSecret } from './auth/limitedSecrets.ts';
-import { type Form, type FormLimiter, leaveJsonUnread, readForm, requireReadableBody } from './bodies.ts';
+import {
+  acceptUrlEncoded,
+  type Form,
+  type FormLimiter,
+  leaveJsonUnread,
+  readForm,
+  requireReadableBody,
+} from './bodies.ts';
 import { json_type, prepareRead, sendRead } from './conditional.ts';
 import { readEmbeddedFiles } from './embeddedFiles.ts';
 import {
@@ -50,7 +58,9 @@ export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoi
   const readFiles = filesReader(endpoint, body_max);
   const respond = async (request: FastifyRequest, reply: FastifyReply, form: Form | undefined) => {
     await admitAgain(request);
-    const response = await endpoint.handle(handlerRequest(ctx, endpoint, request, readParts(request, form)));
+    const parts = readParts(request, form);
+    await requireSecondPerson(ctx, endpoint, request, parts);
+    const response = await endpoint.handle(handlerRequest(ctx, endpoint, request, parts));
     if (endpoint.accepted_status && !isDryRun(request.method, request.query)) reply.status(endpoint.accepted_status);
     const shown = await showToOperator(ctx, endpoint, request, response);
     const read = prepareRead(endpoint, request, shown);
@@ -75,10 +85,11 @@ export function addRoute(ctx: Context, server: FastifyInstance, endpoint: Endpoi
       return limits.limitForms(client_id, request, async () => respond(request, reply, await readFiles(request)));
     },
   };
-  if (endpoint.embedded_files === undefined) server.route(route);
+  if (endpoint.embedded_files === undefined && !endpoint.url_encoded) server.route(route);
   else
     server.register(async (scope) => {
-      leaveJsonUnread(scope);
+      if (endpoint.url_encoded) acceptUrlEncoded(scope, Object.keys(endpoint.body?.properties ?? {}));
+      else leaveJsonUnread(scope);
       scope.route(route);
     });
 }

@@ -22,6 +22,9 @@ import { findExpiredParkedJobs, findStrandedJobs, repairStrandedJob, unparkExpir
 import { createLaneRunner } from './jobs/run.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
+import { purgeReviews } from './operators/accessReviews.ts';
+import { expireApprovals, purgeApprovals } from './operators/approvals.ts';
+import { disableInactiveOperators } from './operators/inactivity.ts';
 import { purgeInvitations } from './operators/operatorInvitations.ts';
 import { purgeNetworks } from './operators/operatorNetworks.ts';
 import { purgeSessions } from './operators/operatorSessions.ts';
@@ -91,6 +94,12 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
     // While the server still knows where it took over.
     { name: 'timeline', every_ms: 5_000, run: async () => void (await noticeTimeline(ctx.db.system)) },
     { name: 'directory', every_ms: 10 * minute_ms, run: () => refreshDirectory(ctx) },
+    {
+      name: 'inactive operators',
+      every_ms: 5 * minute_ms,
+      run: async () => void (await disableInactiveOperators(ctx)),
+    },
+    { name: 'approvals', every_ms: 5 * minute_ms, run: () => expireApprovals(ctx) },
     { name: 'purge', every_ms: 60 * minute_ms, run: () => purge(ctx) },
   ];
 }
@@ -105,6 +114,8 @@ async function purge(ctx: Context): Promise<void> {
     purgeSessions(system),
     purgeNetworks(system),
     purgeInvitations(system),
+    purgeReviews(system),
+    purgeApprovals(system),
     purgeDevices(system),
     purgeAttempts(system),
     purgeExpiredKeys(system),

@@ -322,6 +322,21 @@ test('a new owner is reported for a day, with the address and the page where acc
   await awaitAlerts('owner_added', 0);
 });
 
+test('an approval that waits is reported until it is decided, without saying what it is about', async () => {
+  const owner = await newOperator(fixture, 'owner');
+  Object.assign(fixture.ctx.config, { four_eyes: ['credentials'] });
+  await owner.post('clients/{client}/keys', { label: 'A label' });
+  const [alert] = await awaitAlerts('approval_waiting', 1);
+  expect(alert).toMatchObject({
+    summary: `${owner.email} has requested a credential to be shown or created.`,
+    page: '/approvals',
+  });
+  const [approval] = (await owner.get('approvals')).body.approvals;
+  await owner.post(`approvals/${approval.id}/withdraw`);
+  Object.assign(fixture.ctx.config, { four_eyes: [] });
+  await awaitAlerts('approval_waiting', 0);
+});
+
 /** Those that test/alerts/anomalies.test.ts opens. */
 const anomalies = [
   ...['many_patients_read', 'many_reveals', 'many_exports', 'new_sign_in_network', 'sign_ins_refused'],

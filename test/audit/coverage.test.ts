@@ -45,6 +45,7 @@ const exempt = [
   'accounts.list',
   'dashboard.accounts.list',
   'dashboard.alerts.list',
+  'dashboard.approvals.list',
   'dashboard.availability.list',
   'dashboard.clients.list',
   'dashboard.connection-reports.get',
@@ -99,6 +100,7 @@ const open = [
   'dashboard.single-sign-on.start',
   'dashboard.invitations.find',
   'dashboard.invitations.accept',
+  'dashboard.single-sign-on.logout',
 ];
 
 test('exactly these endpoints are exempt', () => {

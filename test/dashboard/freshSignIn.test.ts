@@ -3,9 +3,13 @@ import { operator_endpoints } from './walkEndpoints.ts';
 
 /** What cannot be undone, and what decides who has access or where data goes. */
 const needed = [
+  'access-reviews.attest',
   'accounts.reveal',
   'accounts.revoke',
   'accounts.rotate',
+  'approvals.approve',
+  'approvals.refuse',
+  'approvals.run',
   'clients.create',
   'clients.erase',
   'clients.keys.create',
@@ -40,6 +44,8 @@ const needed = [
 
 /** Everyday work that can be repeated or undone, searches, and the caller's own sessions. */
 const not_needed = [
+  'access-reviews.create',
+  'access-reviews.discard',
   'accounts.check',
   'accounts.identifiers',
   'accounts.link',
@@ -47,6 +53,7 @@ const not_needed = [
   'accounts.sync',
   'alerts.test',
   'appointments.search',
+  'approvals.withdraw',
   'audit.export-search',
   'audit.search',
   'audit.verify',

@@ -1,11 +1,20 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair } from 'jose';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK as JoseKey, SignJWT } from 'jose';
 import Provider, { type JWK } from 'oidc-provider';
 
 /** A person known to the test provider. */
-export type Person = { sub: string; email?: string; email_verified?: unknown; name?: string; roles?: unknown };
+export type Person = {
+  sub: string;
+  email?: string;
+  email_verified?: unknown;
+  name?: string;
+  roles?: unknown;
+  /** How the person signs in: the class and the methods of the authentication. */
+  acr?: string;
+  amr?: string[];
+};
 
 /** A real OpenID Connect provider (oidc-provider) without a sign-in form: it signs in the person set in `current`. */
 export type TestProvider = {
@@ -20,6 +29,11 @@ export type TestProvider = {
   /** Whether sign-ins come with a refresh token, and how many of them were used. */
   refresh_tokens: boolean;
   refreshed: number;
+  /** Whether logouts are sent to the service, and how many it has accepted and refused. Then call restart. */
+  back_channel: boolean;
+  logouts: { accepted: number; refused: number };
+  /** Signs claims with the provider's key, as a faulty or hostile logout token. */
+  sign(claims: Record<string, unknown>, typ?: string): Promise<string>;
   /** Whether ID tokens contain all claims. Then call restart. */
   claims_in_id_token: boolean;
   /** Replaces responses, to simulate a faulty provider. Return true if the request was answered. */
@@ -34,6 +48,9 @@ export type TestProvider = {
   close(): Promise<void>;
   listen(): Promise<void>;
 };
+
+/** The classes of authentication that the provider knows. */
+export const acr_values = ['urn:example:password', 'urn:example:mfa'];
 
 /** The settings of a service that uses the provider. `roles`: OIDC_ROLES. */
 export function providerSettings({ issuer, client }: TestProvider, roles: string): Record<string, string> {
@@ -71,16 +88,21 @@ export async function startProvider(): Promise<TestProvider> {
           redirect_uris: redirects.map((base_url) => `${base_url}/dashboard/sign-in/callback`),
           grant_types: ['authorization_code', 'refresh_token'],
           require_auth_time: started.reports_auth_time,
+          ...(started.back_channel && {
+            backchannel_logout_uri: `${redirects.at(-1)}/dashboard/sign-in/back-channel-logout`,
+            backchannel_logout_session_required: true,
+          }),
           post_logout_redirect_uris: redirects.map((base_url) => `${base_url}/dashboard`),
         },
       ],
       jwks: { keys: [await key] },
       cookies: { keys: ['a key for cookies'] },
-      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
+      acrValues: acr_values,
+      claims: { openid: ['sub', 'amr'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
       findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...findPerson(sub), sub }) }),
       conformIdTokenClaims: !started.claims_in_id_token,
       issueRefreshToken: () => started.refresh_tokens,
-      features: { devInteractions: { enabled: false } },
+      features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
       // Defaults cause a notice on the terminal.
       ttl: {
@@ -96,6 +118,12 @@ export async function startProvider(): Promise<TestProvider> {
     created.on('grant.success', ({ oidc }) => {
       if (oidc.params?.grant_type === 'refresh_token') started.refreshed += 1;
     });
+    created.on('backchannel.success', () => {
+      started.logouts.accepted += 1;
+    });
+    created.on('backchannel.error', () => {
+      started.logouts.refused += 1;
+    });
     return created;
   };
   let provider: Provider | undefined;
@@ -108,6 +136,14 @@ export async function startProvider(): Promise<TestProvider> {
     refresh_tokens: false,
     refreshed: 0,
     claims_in_id_token: false,
+    back_channel: false,
+    logouts: { accepted: 0, refused: 0 },
+    sign: async (claims, typ) => {
+      key ??= createKey();
+      const private_key = await key;
+      const header = { alg: 'RS256', kid: await calculateJwkThumbprint(private_key as JoseKey), ...(typ && { typ }) };
+      return new SignJWT(claims).setProtectedHeader(header).sign(await importJWK(private_key as JoseKey, 'RS256'));
+    },
     intercept: undefined,
     allowRedirect: async (base_url) => {
       redirects.push(base_url);
@@ -143,7 +179,13 @@ export async function startProvider(): Promise<TestProvider> {
     grant.addOIDCScope(String(params.scope));
     const consent = { grantId: await grant.save() };
     const { signed_in_at: ts } = started;
-    const login = { accountId: current.sub, ...(ts === undefined ? {} : { ts }) };
+    const { acr, amr } = current;
+    const login = {
+      accountId: current.sub,
+      ...(ts === undefined ? {} : { ts }),
+      ...(acr && { acr }),
+      ...(amr && { amr }),
+    };
     await of.interactionFinished(request, response, { login, consent });
   }
   return started;

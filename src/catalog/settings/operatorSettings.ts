@@ -1,4 +1,5 @@
 import { StartFailure } from '../errors.ts';
+import { type FourEyesAction, four_eyes_names } from '../fourEyes.ts';
 import { client_roles, type OperatorRole, operator_roles } from '../roles.ts';
 import {
   allowedNetworks,
@@ -32,6 +33,37 @@ export const operator_settings = {
     ['required', 'optional'],
     'required',
     'optional',
+  ),
+  OPERATOR_SESSION_IDLE_MINUTES: number(
+    'Minutes without an action of the operator after which a session ends.',
+    15,
+    1,
+    1_440,
+  ),
+  OPERATOR_SESSION_HOURS: number('Hours after the sign-in at which a session ends at the latest.', 12, 1, 24),
+  OPERATOR_SESSIONS_MAX: number(
+    'How many sessions an operator can have at the same time: a sign-in ends the oldest ones beyond that. 0: any number.',
+    0,
+    0,
+    100,
+  ),
+  OPERATOR_INACTIVE_DAYS: number(
+    'Days without use after which an operator is disabled, except for the owner who was active last. 0: never.',
+    0,
+    0,
+    3_650,
+  ),
+  FOUR_EYES: {
+    description: `Actions in the dashboard that a second operator with the same right must approve, separated by commas: ${four_eyes_names.join(', ')}. Commands on the server and the API are not affected.`,
+    example: four_eyes_names.join(','),
+    default: 'none',
+    parse: (value, _env, name) => [...new Set(list(value).map((each) => oneOf(name, each, four_eyes_names)))],
+  } satisfies Setting<readonly FourEyesAction[]>,
+  FOUR_EYES_HOURS: number(
+    'Hours in which such an action must be approved, and in which it must run afterwards.',
+    24,
+    1,
+    168,
   ),
   OIDC_ISSUER: {
     description:
@@ -72,6 +104,14 @@ export const operator_settings = {
       throw new StartFailure(`${name} must include openid.`);
     },
   } satisfies Setting<string>,
+  OIDC_ACR_VALUES: valuesForIssuer(
+    'Authentication context classes (acr), separated by commas. They are requested from the provider (acr_values), and a sign-in whose ID token has none of them is refused.',
+    'urn:example:mfa',
+  ),
+  OIDC_AMR_VALUES: valuesForIssuer(
+    'Authentication methods (amr), separated by commas, such as mfa or hwk. A sign-in whose ID token lists none of them is refused.',
+    'mfa,hwk',
+  ),
   OIDC_CHECK_SECONDS: number(
     'How often the provider is asked about an operator whose session is in use, in seconds. 0: only at sign-in.',
     60,
@@ -108,6 +148,16 @@ function forIssuer(description: string, example: string): Setting<string> {
     default: 'required when OIDC_ISSUER is set',
     parse: (value, env, name) => requireIssuer(name, value, env) ?? '',
   };
+}
+
+function valuesForIssuer(description: string, example: string): Setting<readonly string[]> {
+  const parse: Setting<readonly string[]>['parse'] = (value, env, name) => {
+    const values = (requireIssuer(name, value, env) ?? '').split(',').map((each) => each.trim());
+    const spaced = values.find((each) => /\s/.test(each));
+    if (spaced !== undefined) throw new StartFailure(`${name} must be separated by commas, not spaces: '${spaced}'.`);
+    return values.filter((each) => each !== '');
+  };
+  return { description, example, default: 'none: any sign-in of the provider is accepted', parse };
 }
 
 /** A setting of single sign-on without an issuer is a mistake, such as a misspelled OIDC_ISSUER. */

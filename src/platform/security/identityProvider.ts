@@ -1,5 +1,6 @@
 import * as oidc from 'openid-client';
 import type { Config } from '../../catalog/settings/config.ts';
+import { type LogoutToken, logoutTokenReader } from './logoutTokens.ts';
 import { createOutbound, type Outbound } from './outbound.ts';
 import {
   type ClaimReader,
@@ -12,8 +13,8 @@ import {
   toIdentityFailure,
 } from './providerClaims.ts';
 
-/** What the provider says about a person who has signed in. */
-export type Identity = { issuer: string; subject: string; claims: Claims };
+/** What the provider says about a person who has signed in. `id_token`: only it is about this very sign-in. */
+export type Identity = { issuer: string; subject: string; claims: Claims; id_token: Claims };
 
 /**
  * What ties the browser's return to the sign-in that it left for. `again`: the provider must ask the person to sign in,
@@ -44,6 +45,8 @@ export type IdentityProvider = {
   ): Promise<Claims>;
   /** Where the browser goes to sign out at the provider as well. Undefined if the provider does not offer it. */
   signOutUrl(return_to: string): Promise<string | undefined>;
+  /** Which sessions a logout token of the provider ends. The caller checks that it was not used before. */
+  readLogoutToken(token: string): Promise<LogoutToken>;
   /** Reads the provider's metadata, for `chartwire doctor`. */
   check(): Promise<void>;
   close(): Promise<void>;
@@ -85,6 +88,16 @@ export function openIdentityProvider(config: Config): IdentityProvider | undefin
     }
   };
 
+  const readLogoutToken = logoutTokenReader(client_id, (url, { method, headers, signal }) =>
+    guardedFetch(outbound)(url, {
+      method,
+      headers: Object.fromEntries(headers),
+      body: undefined,
+      signal,
+      redirect: 'manual',
+    }),
+  );
+
   return {
     authorizationUrl: (redirect_uri, { state, nonce, verifier, again }) =>
       attempt(async (configuration) => {
@@ -92,7 +105,8 @@ export function openIdentityProvider(config: Config): IdentityProvider | undefin
         const challenge = { code_challenge, code_challenge_method: 'S256' };
         // Some providers ignore max_age, and others only ask the person with prompt=login. All of them report auth_time.
         const prompt = again ? { max_age: '0', prompt: 'login' } : {};
-        const request = { redirect_uri, scope: config.oidc_scopes, state, nonce, ...challenge, ...prompt };
+        const acr = config.oidc_acr_values.length > 0 ? { acr_values: config.oidc_acr_values.join(' ') } : {};
+        const request = { redirect_uri, scope: config.oidc_scopes, state, nonce, ...challenge, ...prompt, ...acr };
         return oidc.buildAuthorizationUrl(configuration, request).href;
       }),
     identify: (returned, { state, nonce, verifier }, reader) =>
@@ -109,7 +123,12 @@ export function openIdentityProvider(config: Config): IdentityProvider | undefin
         const info =
           complete && !checked ? undefined : await readUserInfo(configuration, granted.access_token, subject);
         if (!complete && info?.failure) throw info.failure;
-        const identity = { issuer, subject, claims: complete ? claims : { ...info?.claims, ...claims } };
+        const identity = {
+          issuer,
+          subject,
+          claims: complete ? claims : { ...info?.claims, ...claims },
+          id_token: claims,
+        };
         if (!info || !checked) return { ...identity, tokens: undefined };
         const roles = reader.readRoles(identity.claims);
         return { ...identity, tokens: await findRoles(configuration, granted, { subject, roles, info, reader }) };
@@ -122,6 +141,7 @@ export function openIdentityProvider(config: Config): IdentityProvider | undefin
         // Without id_token_hint: no token appears in a URL. The provider may ask the person to confirm.
         return oidc.buildEndSessionUrl(configuration, { post_logout_redirect_uri: return_to }).href;
       }),
+    readLogoutToken: (token) => attempt((configuration) => readLogoutToken(token, configuration.serverMetadata())),
     check: () => attempt(async () => {}),
     close: outbound.close,
   };

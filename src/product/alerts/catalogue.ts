@@ -87,6 +87,13 @@ export const alert_catalogue = {
       'If no owner intended it, disable the operator under Settings → Operators, and find in the audit log who made it an owner.',
     page: 'Settings → Operators',
   },
+  approval_waiting: {
+    title: 'Approval requested',
+    severity: 'warning',
+    cause: 'An operator has requested an action that a second operator must approve (FOUR_EYES).',
+    remedy: 'Another operator with the right to do it approves or refuses it under Approvals, before it expires.',
+    page: 'Approvals',
+  },
   emr_endpoint_changed: {
     title: 'EMR endpoint changed',
     severity: 'critical',

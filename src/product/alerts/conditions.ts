@@ -1,3 +1,4 @@
+import { type FourEyesAction, four_eyes_actions } from '../../catalog/fourEyes.ts';
 import { firstIdAt, timeOfId } from '../../catalog/ids.ts';
 import type { Query } from '../../platform/db/database.ts';
 import { formatDestination } from '../../platform/security/outbound.ts';
@@ -165,6 +166,17 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
       subject: id,
       summary: `${email} became an owner.`,
       page: '/settings/operators',
+    }));
+  },
+
+  approval_waiting: async (sql) => {
+    const rows = await sql<{ id: string; action: FourEyesAction; email: string }[]>`
+      SELECT approvals.id, action, email FROM approvals JOIN operators ON operators.id = requester_id
+       WHERE state = 'pending' AND expires_at > now() ORDER BY approvals.id`;
+    return rows.map(({ id, action, email }) => ({
+      subject: id,
+      summary: `${email} has requested ${four_eyes_actions[action].label}.`,
+      page: '/approvals',
     }));
   },
 

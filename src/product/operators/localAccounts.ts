@@ -77,7 +77,7 @@ type ResetOptions = {
  * even if the operator, or everyone, uses single sign-on.
  */
 export async function resetOperator(
-  ctx: Pick<Context, 'db'>,
+  ctx: Pick<Context, 'db' | 'audit'>,
   id: string,
   recordInTransaction: RecordInTransaction,
   { reset_by, authorize, despite_single_sign_on = false }: ResetOptions = {},
@@ -95,7 +95,7 @@ export async function resetOperator(
     await forgetDevices(tx, id);
     if (despite_single_sign_on) await allowLocalSignIn(tx, id);
     await endOperatorSessions(tx, id);
-    await endPreparations(tx, id);
+    await endPreparations(ctx, tx, id);
     await recordInTransaction(tx, id);
     return password;
   });

@@ -4,6 +4,7 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { removeLinksBy } from '../link/linkTokens.ts';
+import { cancelApprovalsOf } from './approvals.ts';
 import type { Access, ClientAccess, Rights } from './operatorAccess.ts';
 import { endOperatorSessions } from './operatorSessions.ts';
 import { endPreparationsBy } from './operators.ts';
@@ -72,14 +73,16 @@ export async function findInvitation(
   return row;
 }
 
+type TakenInvitation = Invited & { id: string; invited_by: string; invited_at: Date };
+
 /**
  * Uses an invitation up. Of two requests with the same token, the second one gets undefined. The caller has locked the
  * inviter, who must still be an active owner.
  */
-export async function takeInvitation(tx: Tx, token: string): Promise<(Invited & { id: string }) | undefined> {
-  const [row] = await tx<(Omit<Invited, 'clients'> & { id: string; all_clients: boolean; clients: ClientAccess[] })[]>`
+export async function takeInvitation(tx: Tx, token: string): Promise<TakenInvitation | undefined> {
+  const [row] = await tx<(Omit<TakenInvitation, 'clients'> & { all_clients: boolean; clients: ClientAccess[] })[]>`
     DELETE FROM operator_invitations WHERE token_hash = ${hashToken(token)} AND expires_at > now()
-    RETURNING id, email, role, all_clients, clients, may_reveal, may_see_disclosures`;
+    RETURNING id, email, role, all_clients, clients, may_reveal, may_see_disclosures, invited_by, created_at AS invited_at`;
   if (!row) return undefined;
   const { all_clients, clients, ...invited } = row;
   return { ...invited, clients: all_clients ? null : clients };
@@ -102,12 +105,13 @@ export async function purgeInvitations({ pooled: sql }: Sql): Promise<void> {
 
 /**
  * Makes void what an operator has prepared that would still give access to someone: invitations, temporary passwords,
- * takeovers by single sign-on, and links for practices. Called when the operator is disabled, demoted or reset. Revealed
+ * takeovers by single sign-on, links for practices, and approvals. Called when the operator is disabled, demoted or reset. Revealed
  * patient details end with the sessions.
  */
-export async function endPreparations(tx: Tx, operator_id: string): Promise<void> {
+export async function endPreparations(ctx: Pick<Context, 'audit'>, tx: Tx, operator_id: string): Promise<void> {
   await removeInvitationsBy(tx, operator_id);
   // With the password, the operator may have signed in as someone else.
   for (const id of await endPreparationsBy(tx, operator_id)) await endOperatorSessions(tx, id);
   await removeLinksBy(tx, operator_id);
+  await cancelApprovalsOf(ctx, tx, operator_id);
 }

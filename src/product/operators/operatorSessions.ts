@@ -1,13 +1,10 @@
 import { newId, newToken } from '../../catalog/ids.ts';
+import type { Config } from '../../catalog/settings/config.ts';
 import type { Database, Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
-import { accessColumns } from './operatorAccess.ts';
 import { noteNetwork } from './operatorNetworks.ts';
-import type { Operator, SessionMethod } from './operators.ts';
-
-/** Sessions expire after inactivity, and at the latest after `hours`. */
-const session_limits = { idle_minutes: 15, hours: 12 };
+import { markSignedIn, markUsed, type Operator, operatorColumns, type SessionMethod } from './operators.ts';
 
 /** How long after a sign-in an operator can do what needs a fresh one. */
 const fresh_minutes = 10;
@@ -31,23 +28,62 @@ type NewSession = {
   authenticated_at?: Date | null | undefined;
   /** Returns the tokens of the identity provider. */
   sealProvider?: (token_hash: Buffer) => Buffer | null;
+  /** A session of single sign-on: the provider's id of it, hashed, and a function that throws if it has ended there. */
+  provider_session?: { sid_hash: Buffer | null; requireOpen: (tx: Tx) => Promise<void> };
 };
 
-/** Starts a session and returns its token. */
+/** Starts a session and returns its token. Beyond the number of sessions that an operator can have, the oldest end. */
 export async function startSession(
-  ctx: Pick<Context, 'db' | 'config'>,
-  { operator_id, method, browser: { address, user_agent }, authenticated_at, sealProvider = () => null }: NewSession,
+  ctx: Pick<Context, 'db' | 'config' | 'audit' | 'notifications'>,
+  { operator_id, method, browser, authenticated_at, sealProvider = () => null, provider_session }: NewSession,
 ): Promise<string> {
+  const { address, user_agent } = browser;
   const token = newToken('operator_session');
   const token_hash = hashToken(token);
-  const { system: sql } = ctx.db;
   await noteNetwork(ctx, operator_id, address);
-  await sql`INSERT INTO operator_sessions
-      (id, token_hash, operator_id, method, address, user_agent, provider_sealed, authenticated_at)
-    VALUES (${newId()}, ${token_hash}, ${operator_id}, ${method}, ${address},
-      ${user_agent.slice(0, user_agent_max)}, ${sealProvider(token_hash)},
-      ${authenticated_at === undefined ? sql`now()` : sql`least(now(), coalesce(${authenticated_at}::timestamptz, '-infinity'))`})`;
+  const ended = await ctx.db.system.begin(async (tx) => {
+    await provider_session?.requireOpen(tx);
+    // Locks the operator: of two sign-ins at the same time, the second one counts the session of the first.
+    await markSignedIn(tx, operator_id);
+    await tx`INSERT INTO operator_sessions
+        (id, token_hash, operator_id, method, address, user_agent, provider_sealed, sso_sid_hash,
+         authenticated_at)
+      VALUES (${newId()}, ${token_hash}, ${operator_id}, ${method}, ${address},
+        ${user_agent.slice(0, user_agent_max)}, ${sealProvider(token_hash)},
+        ${provider_session?.sid_hash ?? null},
+        ${authenticated_at === undefined ? tx`now()` : tx`least(now(), coalesce(${authenticated_at}::timestamptz, '-infinity'))`})`;
+    return endOldestSessions(ctx, tx, { operator_id, address });
+  });
+  if (ended > 0) ctx.notifications.notify('chartwire_operators', operator_id);
   return token;
+}
+
+async function endOldestSessions(
+  { config, audit }: Pick<Context, 'config' | 'audit'>,
+  tx: Tx,
+  { operator_id, address }: { operator_id: string; address: string },
+): Promise<number> {
+  const sessions_max = config.operator_sessions_max;
+  if (sessions_max === 0) return 0;
+  const ended = await tx<{ email: string }[]>`
+    DELETE FROM operator_sessions AS session USING operators
+     WHERE operators.id = session.operator_id AND session.id IN (
+       SELECT id FROM operator_sessions WHERE operator_id = ${operator_id} AND ${isOpen(tx, config)}
+        ORDER BY created_at DESC, id DESC OFFSET ${sessions_max})
+    RETURNING email`;
+  const [first] = ended;
+  if (!first) return 0;
+  await audit.recordInTransaction(tx, {
+    client_id: null,
+    actor_kind: 'operator',
+    actor: first.email,
+    action: 'operator.sessions_max',
+    outcome: 'ended',
+    subject: operator_id,
+    address,
+    detail: { sessions: ended.length },
+  });
+  return ended.length;
 }
 
 /**
@@ -62,19 +98,19 @@ export async function findSession(
   const hash = hashToken(token);
   const { oidc_check_seconds } = ctx.config;
   const [row] = await ctx.db.system<(Operator & { check_due: boolean; stale: boolean })[]>`
-    SELECT operators.id, email, name, ${accessColumns(ctx.db.system)}, totp_sealed IS NOT NULL AS totp, password_temporary,
-           sso_subject IS NOT NULL AS single_sign_on,
-           (SELECT count(*) FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
-           (SELECT count(*) FROM operator_recovery_codes WHERE operator_id = operators.id) AS recovery_codes,
+    SELECT ${operatorColumns(ctx.db.system)},
            method, authenticated_at > now() - make_interval(mins => ${fresh_minutes}) AS fresh,
            ${oidc_check_seconds}::integer > 0 AND provider_sealed IS NOT NULL
              AND ${isNotWithin(ctx.db.system, 'checked_at', oidc_check_seconds)} AS check_due,
            seen_at < now() - interval '30 seconds' AS stale
       FROM operator_sessions JOIN operators ON operators.id = operator_id
-     WHERE token_hash = ${hash} AND disabled_at IS NULL AND ${isOpen(ctx.db.system)}`;
+     WHERE token_hash = ${hash} AND disabled_at IS NULL AND ${isOpen(ctx.db.system, ctx.config)}`;
   if (!row) return undefined;
   const { stale, ...operator } = row;
-  if (active && stale) await ctx.db.system`UPDATE operator_sessions SET seen_at = now() WHERE token_hash = ${hash}`;
+  if (active && stale) {
+    await ctx.db.system`UPDATE operator_sessions SET seen_at = now() WHERE token_hash = ${hash}`;
+    await markUsed(ctx.db.system, operator.id);
+  }
   return operator;
 }
 
@@ -91,7 +127,7 @@ export type SessionRow = {
 
 /** An operator's open sessions, the most recently used first; `token` is that of the current one. */
 export async function listSessions(
-  ctx: Pick<Context, 'db'>,
+  ctx: Pick<Context, 'db' | 'config'>,
   operator_id: string,
   token: string,
 ): Promise<SessionRow[]> {
@@ -99,13 +135,15 @@ export async function listSessions(
   return sql<SessionRow[]>`
     SELECT id, address, user_agent, method, iso(created_at) AS created_at, iso(seen_at) AS seen_at,
            token_hash = ${hashToken(token)} AS current
-      FROM operator_sessions WHERE operator_id = ${operator_id} AND ${isOpen(sql)}
+      FROM operator_sessions WHERE operator_id = ${operator_id} AND ${isOpen(sql, ctx.config)}
      ORDER BY current DESC, operator_sessions.seen_at DESC`;
 }
 
-function isOpen(sql: Sql | Tx) {
-  return sql`seen_at > now() - make_interval(mins => ${session_limits.idle_minutes})
-       AND operator_sessions.created_at > now() - make_interval(hours => ${session_limits.hours})`;
+type SessionLimits = Pick<Config, 'operator_session_idle_minutes' | 'operator_session_hours'>;
+
+function isOpen(sql: Sql | Tx, { operator_session_idle_minutes, operator_session_hours }: SessionLimits) {
+  return sql`seen_at > now() - make_interval(mins => ${operator_session_idle_minutes})
+       AND operator_sessions.created_at > now() - make_interval(hours => ${operator_session_hours})`;
 }
 
 /** A session by its token or the hash of it. */
@@ -119,9 +157,13 @@ export async function renewSession(tx: Tx, session: SessionName): Promise<boolea
 }
 
 /** The operator of a session by the hash of its token. */
-export async function findSessionOwner(tx: Tx, token_hash: Buffer): Promise<string | undefined> {
+export async function findSessionOwner(
+  { config }: Pick<Context, 'config'>,
+  tx: Tx,
+  token_hash: Buffer,
+): Promise<string | undefined> {
   const [row] = await tx<{ operator_id: string }[]>`
-    SELECT operator_id FROM operator_sessions WHERE token_hash = ${token_hash} AND ${isOpen(tx)}`;
+    SELECT operator_id FROM operator_sessions WHERE token_hash = ${token_hash} AND ${isOpen(tx, config)}`;
   return row?.operator_id;
 }
 
@@ -172,6 +214,29 @@ export async function keepProviderTokens(sql: Sql | Tx, token_hash: Buffer, seal
 /** The provider has said what the operator may do. */
 export async function finishProviderCheck(tx: Tx, token_hash: Buffer): Promise<void> {
   await tx`UPDATE operator_sessions SET checked_at = now(), check_started_at = NULL WHERE token_hash = ${token_hash}`;
+}
+
+/** The operator has signed in again at the provider, perhaps in another session there. */
+export async function keepProviderSession(tx: Tx, token_hash: Buffer, sid_hash: Buffer | null): Promise<void> {
+  await tx`UPDATE operator_sessions SET sso_sid_hash = coalesce(${sid_hash}, sso_sid_hash)
+    WHERE token_hash = ${token_hash}`;
+}
+
+/**
+ * Ends the sessions that were started with a session at the provider, or with all of a person's. A session whose ID token
+ * had no `sid` ends with any of the person's. Returns the operator of each.
+ */
+export async function endProviderSessions(
+  tx: Tx,
+  { issuer, subject, sid_hash }: { issuer: string; subject: string | null; sid_hash: Buffer | null },
+): Promise<{ id: string; email: string }[]> {
+  return tx<{ id: string; email: string }[]>`
+    DELETE FROM operator_sessions AS session USING operators
+     WHERE operators.id = session.operator_id AND session.method = 'single_sign_on' AND sso_issuer = ${issuer}
+       AND (${subject}::text IS NULL OR sso_subject = ${subject})
+       AND (${sid_hash}::bytea IS NULL OR sso_sid_hash = ${sid_hash}
+            OR sso_sid_hash IS NULL AND ${subject}::text IS NOT NULL)
+    RETURNING operators.id, email`;
 }
 
 /** Ends one of an operator's own sessions. Returns false if there is no such session. */

@@ -3,7 +3,7 @@ import type { OperatorRole } from '../../catalog/roles.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
-import type { Access, Rights } from './operatorAccess.ts';
+import { type Access, accessColumns, type Rights } from './operatorAccess.ts';
 
 /** How long a temporary password is accepted. */
 const temporary_hours = 72;
@@ -35,6 +35,14 @@ export type Operator = Access &
     fresh: boolean;
   };
 
+/** Everything about an operator but the session, for queries on `operators`. */
+export function operatorColumns(sql: Query): Fragment {
+  return sql`operators.id, email, name, ${accessColumns(sql)}, totp_sealed IS NOT NULL AS totp, password_temporary,
+    sso_subject IS NOT NULL AS single_sign_on,
+    (SELECT count(*) FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
+    (SELECT count(*) FROM operator_recovery_codes WHERE operator_id = operators.id) AS recovery_codes`;
+}
+
 /** What the operator must do before anything else. A provider of single sign-on has its own rules. */
 export function pendingSetup(
   config: Pick<Config, 'operator_second_factor'>,
@@ -54,6 +62,9 @@ export type NewOperator = {
   may_see_disclosures?: boolean;
   password_hash: string;
   password_temporary: boolean;
+  /** The inviter's email address, and when. */
+  invited_by?: string;
+  invited_at?: Date;
 };
 
 /** Returns undefined if the email address is taken. */
@@ -94,6 +105,8 @@ export type KnownOperator = {
   /** A password is accepted although single sign-on is used, because it was reset on the server an hour ago or less. */
   local_sign_in: boolean;
   password_expired: boolean;
+  /** Disabled because it was not used (inactivity.ts). Other disabled operators are not found. */
+  inactive: boolean;
 };
 
 export async function findOperator(sql: Sql | Tx, email: string): Promise<KnownOperator | undefined> {
@@ -101,8 +114,8 @@ export async function findOperator(sql: Sql | Tx, email: string): Promise<KnownO
     SELECT id, password_hash, totp_sealed, sso_subject IS NOT NULL AS single_sign_on,
            EXISTS (SELECT FROM operator_passkeys WHERE operator_id = operators.id) AS passkeys,
            coalesce(local_sign_in_until > now(), false) AS local_sign_in,
-           coalesce(password_expires_at <= now(), false) AS password_expired
-      FROM operators WHERE email = ${email} AND disabled_at IS NULL`;
+           coalesce(password_expires_at <= now(), false) AS password_expired, inactive
+      FROM operators WHERE email = ${email} AND (disabled_at IS NULL OR inactive)`;
   return row;
 }
 
@@ -197,6 +210,18 @@ export async function endPreparationsBy(tx: Tx, owner_id: string): Promise<strin
   return expired.map(({ id }) => id);
 }
 
+/** An operator's email address and access, also of a disabled one. */
+export async function readOperatorAccess(
+  sql: Query,
+  id: string,
+): Promise<{ email: string; disabled: boolean; access: Access } | undefined> {
+  const [row] = await sql<(Access & { email: string; disabled: boolean })[]>`
+    SELECT email, disabled_at IS NOT NULL AS disabled, ${accessColumns(sql)} FROM operators WHERE id = ${id}`;
+  if (!row) return undefined;
+  const { email, disabled, role, all_clients, clients } = row;
+  return { email, disabled, access: { role, all_clients, clients } };
+}
+
 /** Which accounts only some sessions may change. */
 export type Standing = { single_sign_on: boolean; owner: boolean; disabled: boolean };
 
@@ -242,9 +267,49 @@ export async function changeOperator(
       all_clients = coalesce(${all_clients ?? null}, all_clients), may_reveal = coalesce(${may_reveal ?? null}, may_reveal),
       may_see_disclosures = coalesce(${may_see_disclosures ?? null}, may_see_disclosures),
       disabled_at = CASE ${disabled ?? null}::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL
-                    ELSE disabled_at END
+                    ELSE disabled_at END,
+      -- An owner who disables an operator again has another reason.
+      inactive = inactive AND ${disabled ?? null}::boolean IS NULL,
+      active_from = CASE WHEN disabled_at IS NOT NULL AND ${disabled ?? null}::boolean = false THEN now() ELSE active_from END
      WHERE id = ${id} RETURNING role`;
   return changed?.role;
+}
+
+/** Enables a disabled operator by email address. Returns undefined if there is none. */
+export async function enableOperator(tx: Tx, email: string): Promise<string | undefined> {
+  const [enabled] = await tx<{ id: string }[]>`
+    UPDATE operators SET disabled_at = NULL, inactive = false, active_from = now()
+     WHERE email = ${email.trim().toLowerCase()} AND disabled_at IS NOT NULL RETURNING id`;
+  return enabled?.id;
+}
+
+/** The operator has signed in. Sign-ins of one operator follow one another until the transaction ends. */
+export async function markSignedIn(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE operators SET signed_in_at = now(), used_at = now() WHERE id = ${id}`;
+}
+
+/** Skips an operator whose use was marked just now. */
+export async function markUsed(sql: Sql, id: string): Promise<void> {
+  await sql`UPDATE operators SET used_at = now()
+    WHERE id = ${id} AND (used_at IS NULL OR used_at < now() - interval '30 seconds')`;
+}
+
+/**
+ * The active operators who have not been used for this many days, without the owner who was active last: somebody must be
+ * able to enable the others.
+ */
+export async function listInactive(sql: Query, days: number): Promise<{ id: string; email: string }[]> {
+  const active_at = sql`greatest(used_at, active_from)`;
+  return sql<{ id: string; email: string }[]>`
+    SELECT id, email FROM operators
+     WHERE disabled_at IS NULL AND ${active_at} < now() - make_interval(days => ${days})
+       AND id <> (SELECT id FROM operators WHERE role = 'owner' AND disabled_at IS NULL
+                   ORDER BY ${active_at} DESC, id LIMIT 1)
+     ORDER BY id`;
+}
+
+export async function disableInactive(tx: Tx, id: string): Promise<void> {
+  await tx`UPDATE operators SET disabled_at = now(), inactive = true WHERE id = ${id} AND disabled_at IS NULL`;
 }
 
 /** Whether an active owner remains. The lock prevents two owners from stepping down at the same time. */

@@ -4,6 +4,7 @@ import type { Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import { verifyPassword } from '../../platform/security/passwords.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { AuditEntry, Context } from '../context.ts';
+import { disableInactiveOperators } from './inactivity.ts';
 import { type Browser, startSession } from './operatorSessions.ts';
 import { findOperator, type KnownOperator, type SessionMethod } from './operators.ts';
 import { checkPasskey, type PasskeyAssertion } from './passkeys.ts';
@@ -50,6 +51,7 @@ export async function checkPassword(
     await ctx.audit.record(signInEntry(operator, browser, 'password refused'));
     throw apiError('operator_credentials_wrong');
   }
+  await requireActive(ctx, stored, { id: stored.id, email }, browser);
   if (!mayUsePassword(ctx, stored)) {
     await ctx.audit.record(signInEntry(operator, browser, 'password not accepted'));
     throw apiError('operator_password_off');
@@ -72,6 +74,18 @@ export async function checkPassword(
   return { ...proof, method: 'password_totp', ...(accepted === 'recovery_code' ? { recovery_code: true } : {}) };
 }
 
+/** Throws if the operator was disabled after days of inactivity, or is now. Only for a caller who has proved their identity. */
+async function requireActive(
+  ctx: Context,
+  { inactive }: KnownOperator,
+  operator: { id: string; email: string },
+  browser: Pick<Browser, 'address'>,
+): Promise<void> {
+  if (!inactive && !(await disableInactiveOperators(ctx)).includes(operator.id)) return;
+  await ctx.audit.record(signInEntry(operator, browser, 'inactive'));
+  throw apiError('operator_inactive');
+}
+
 /** Not if single sign-on replaces the password, unless the password was reset on the server within the last hour. */
 function mayUsePassword({ config }: Context, { single_sign_on, local_sign_in }: KnownOperator): boolean {
   return local_sign_in || !(single_sign_on || config.oidc_only);
@@ -90,6 +104,7 @@ export async function checkPasskeySignIn(
     throw apiError('passkey_refused');
   }
   const stored = await findOperator(ctx.db.system, operator.email);
+  if (stored) await requireActive(ctx, stored, operator, browser);
   if (!stored || !mayUsePassword(ctx, stored)) {
     await ctx.audit.record(signInEntry(operator, browser, 'passkey not accepted'));
     throw apiError('operator_password_off');

@@ -2,8 +2,14 @@ import { ApiError, apiError } from '../../catalog/errors.ts';
 import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../../catalog/roles.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { Identity } from '../../platform/security/identityProvider.ts';
-import { type ClaimReader, IdentityFailure, type IdentityFailureKind } from '../../platform/security/providerClaims.ts';
+import {
+  type ClaimReader,
+  type Claims,
+  IdentityFailure,
+  type IdentityFailureKind,
+} from '../../platform/security/providerClaims.ts';
 import type { Context } from '../context.ts';
+import { disableInactiveOperators } from './inactivity.ts';
 import { isLowered, readAccess, setClaimedClients } from './operatorAccess.ts';
 import { endPreparations } from './operatorInvitations.ts';
 import {
@@ -11,6 +17,7 @@ import {
   endOperatorSessions,
   findSessionOwner,
   finishProviderCheck,
+  keepProviderSession,
   keepProviderTokens,
   renewSession,
   startSession,
@@ -23,6 +30,7 @@ import {
   type SsoOperator,
   setClaims,
 } from './operators.ts';
+import { hashSid, requireNoLogout } from './providerLogouts.ts';
 import { removeSecondFactors } from './secondFactor.ts';
 import { forgetDevices, signInEntry } from './signIn.ts';
 import { addSsoSignIn, sealTokens, type TakenSignIn, takeSsoSignIn } from './ssoSignIns.ts';
@@ -86,6 +94,8 @@ async function admitReturned(
   const { tokens } = identity;
   const sealProvider = (hash: Buffer) => (tokens ? sealTokens(ctx, hash, tokens) : null);
   const { address } = browser;
+  // Before the transaction, in which the operator is locked before the owners.
+  await disableInactiveOperators(ctx);
   const authenticated_at = readAuthTime(identity.claims);
   const operator = await ctx.db.system.begin(async (tx) => {
     const sign_in = { ctx, tx, address };
@@ -104,12 +114,17 @@ async function admitReturned(
     return { path };
   }
   // The provider may have asked for the password hours ago, so only its own word makes the session fresh.
+  const provider_sign_in = describeSignIn(identity);
   const session = {
     operator_id: operator.id,
     method: 'single_sign_on',
     browser,
     authenticated_at,
     sealProvider,
+    provider_session: {
+      sid_hash: hashSid(provider_sign_in),
+      requireOpen: (tx: Tx) => requireNoLogout(tx, provider_sign_in),
+    },
   } as const;
   const token = await startSession(ctx, session);
   return { path, token };
@@ -190,12 +205,14 @@ type Grants = { role: OperatorRole | undefined; clients: ReadonlyMap<string, Cli
  * subject: people can change an email address, and providers assign it again. A refusal is returned, not thrown: its audit
  * record and ended sessions must be committed.
  */
-async function admit(sign_in: SignIn, { issuer, subject, claims }: Identity): Promise<Admitted> {
+async function admit(sign_in: SignIn, { issuer, subject, claims, id_token }: Identity): Promise<Admitted> {
   const { ctx, tx } = sign_in;
   const grants = readGrants(ctx, claims);
   const email = readEmail(claims);
   const name = typeof claims.name === 'string' ? claims.name.trim().slice(0, 100) : undefined;
   const existing = await findSsoOperator(tx, issuer, subject);
+  const weak = findWeakness(ctx, id_token);
+  if (weak) return refuse(sign_in, existing, weak, describeStrength(id_token));
   if (existing) return readmit(sign_in, existing, { grants, name });
   if (!hasRole(grants)) return refuse(sign_in, undefined, apiError('sso_role_missing'));
   if (!email) return refuse(sign_in, undefined, apiError('sso_email_missing'));
@@ -225,23 +242,29 @@ async function readmit(sign_in: SignIn, existing: SsoOperator, claimed: Claimed)
 /** The same person must have signed in again at the provider, after the confirmation was started. */
 async function renew(
   sign_in: SignIn,
-  { issuer, subject, claims }: Identity,
+  identity: Identity,
   session: { session_hash: Buffer; started_at: Date; authenticated_at: Date | null },
 ): Promise<Admitted> {
   const { ctx, tx } = sign_in;
+  const { issuer, subject, claims, id_token } = identity;
+  const provider_sign_in = describeSignIn(identity);
+  await requireNoLogout(tx, provider_sign_in);
   const existing = await findSsoOperator(tx, issuer, subject);
-  const owner = await findSessionOwner(tx, session.session_hash);
+  const owner = await findSessionOwner(ctx, tx, session.session_hash);
   if (!existing || existing.id !== owner) return refuse(sign_in, existing, apiError('sso_other_person'));
   const claimed = { grants: readGrants(ctx, claims), name: undefined };
   await applyGrants(sign_in, existing.id, claimed, session.session_hash);
   if (existing.disabled) return refuse(sign_in, existing, apiError('sso_disabled'));
   if (!hasRole(claimed.grants)) return refuse(sign_in, existing, apiError('sso_role_missing'));
+  const weak = findWeakness(ctx, id_token);
+  if (weak) return refuse(sign_in, existing, weak, describeStrength(id_token));
   if (!session.authenticated_at) return refuse(sign_in, existing, apiError('sso_auth_time_missing'));
   const earliest = session.started_at.getTime() - clock_skew_ms;
   if (session.authenticated_at.getTime() < earliest) return refuse(sign_in, existing, apiError('sso_not_again'));
   if (!(await renewSession(tx, session.session_hash)))
     return refuse(sign_in, existing, apiError('operator_session_over'));
   await finishProviderCheck(tx, session.session_hash);
+  await keepProviderSession(tx, session.session_hash, hashSid(provider_sign_in));
   await record(sign_in, existing, 'identity confirmed');
   return existing;
 }
@@ -264,7 +287,7 @@ async function applyGrants(
   const none = !hasRole(claimed.grants);
   if (none) await endOperatorSessions(tx, id);
   else if (changed) await endOperatorSessions(tx, id, except);
-  if (none || isLowered(before, after)) await endPreparations(tx, id);
+  if (none || isLowered(before, after)) await endPreparations(sign_in.ctx, tx, id);
   return changed;
 }
 
@@ -294,14 +317,44 @@ type Takeover = { email: string; issuer: string; subject: string; grants: Grants
 
 type Named = { id: string; email: string };
 
-async function refuse(sign_in: SignIn, operator: Named | undefined, refused: ApiError): Promise<Admitted> {
-  await record(sign_in, operator, refused.code);
+async function refuse(
+  sign_in: SignIn,
+  operator: Named | undefined,
+  refused: ApiError,
+  detail: object = {},
+): Promise<Admitted> {
+  await record(sign_in, operator, refused.code, detail);
   return operator ? { id: operator.id, refused } : { refused };
 }
 
 function record({ ctx, tx, address }: SignIn, operator: Named | undefined, outcome: string, detail: object = {}) {
   const entry = signInEntry(operator, { address }, outcome, { method: 'single_sign_on', ...detail });
   return ctx.audit.recordInTransaction(tx, entry);
+}
+
+/** Why the sign-in is not as strong as the settings require. Only the ID token counts: user info is about the person. */
+function findWeakness({ config }: Pick<Context, 'config'>, { acr, amr }: Claims): ApiError | undefined {
+  const { oidc_acr_values, oidc_amr_values } = config;
+  const has = (required: readonly string[], sent: unknown) =>
+    required.length === 0 || [sent].flat().some((each) => typeof each === 'string' && required.includes(each));
+  if (!has(oidc_acr_values, Array.isArray(acr) ? undefined : acr)) return apiError('sso_acr_missing');
+  return has(oidc_amr_values, amr) ? undefined : apiError('sso_amr_missing');
+}
+
+/** For the audit record, if the claims have a plausible form. */
+function describeStrength({ acr, amr }: Claims): object {
+  const short = (value: unknown) => typeof value === 'string' && value.length <= 100;
+  return {
+    ...(short(acr) ? { acr } : {}),
+    ...(Array.isArray(amr) ? { amr: amr.filter(short).slice(0, 10) } : {}),
+  };
+}
+
+/** The sign-in as a logout names it. */
+function describeSignIn({ issuer, subject, claims, id_token }: Identity) {
+  const sid = typeof id_token.sid === 'string' && id_token.sid !== '' ? id_token.sid : undefined;
+  const issued_at = typeof id_token.iat === 'number' ? new Date(id_token.iat * 1000) : new Date();
+  return { issuer, subject, sid, authenticated_at: readAuthTime(claims) ?? issued_at };
 }
 
 /** Undefined if the provider says that the address is not verified. Many providers do not say. */

@@ -99,15 +99,30 @@ function addClients(program: Command, config: LoadConfig): void {
     .action(async (options) =>
       (await import('./credentials.ts')).createClientCommand(await config(), asWritten(options)),
     );
-  program
-    .command('operators')
-    .description('manage dashboard operators')
+  const operators = program.command('operators').description('manage and review dashboard operators');
+  operators
+    .command('review')
+    .description('print the access report: operators, invitations and client secrets; or a review that was attested')
+    .option('--id <review>', 'a review instead of the present report')
+    .option('--list', 'list the reviews')
+    .option('--csv', 'print CSV')
+    .option(...json)
+    .action(async (options) => (await import('./operators.ts')).reviewOperatorsCommand(await config(), options));
+  operators
+    .command('enable')
+    .description('enable an operator who was disabled by an owner, or after days of inactivity')
+    .option('--email <email>', 'email address of the operator (required)')
+    .option(...json)
+    .action(async ({ email, json }) =>
+      (await import('./operators.ts')).enableOperatorCommand(await config(), email, { json }),
+    );
+  operators
     .command('reset')
     .description('reset an operator’s password')
     .option('--email <email>', 'email address of the operator (required)')
     .option(...json)
     .action(async ({ email, json }) =>
-      (await import('./credentials.ts')).resetOperatorCommand(await config(), email, { json }),
+      (await import('./operators.ts')).resetOperatorCommand(await config(), email, { json }),
     );
   const keys = program.command('keys').description('manage signing keys');
   keys

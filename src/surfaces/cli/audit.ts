@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { StartFailure } from '../../catalog/errors.ts';
+import { type FourEyesAction, needsSecondPerson } from '../../catalog/fourEyes.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import { type Database, openDatabase } from '../../platform/db/database.ts';
 import { type DatabaseServer, openServer } from '../../platform/db/openServer.ts';
@@ -196,6 +197,17 @@ function parseTime(option: string, text: string | undefined): Date | undefined {
 
 /** The actor in the audit log. */
 export const command_line = { actor_kind: 'system', actor: 'command line' } as const;
+
+/**
+ * For the audit record of a command whose action needs a second person in the dashboard. Who runs commands on the server
+ * can do anything there, so they are recorded, not refused.
+ */
+export function withoutSecondPerson(
+  { four_eyes }: Pick<Config, 'four_eyes'>,
+  action: FourEyesAction,
+): { without_second_person: true } | undefined {
+  return needsSecondPerson(four_eyes, action) ? { without_second_person: true } : undefined;
+}
 
 /** Opens the database and the audit log for a command. Works whether or not the service is running. */
 export async function withAudit<T>(

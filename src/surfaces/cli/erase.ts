@@ -17,7 +17,7 @@ import {
 } from '../../product/erasure/erase.ts';
 import type { ErasureScope } from '../../product/erasure/tables.ts';
 import { listChartMrns } from '../../product/records/mergedCharts.ts';
-import { command_line, findClient, withAudit } from './audit.ts';
+import { command_line, findClient, withAudit, withoutSecondPerson } from './audit.ts';
 import { type JsonOption, printResult } from './output.ts';
 
 type Values = JsonOption & {
@@ -70,7 +70,7 @@ export async function eraseCommand(config: Config, what: string | undefined, val
           outcome: 'erased',
           ...describeSubject(scope),
           mrns,
-          detail: { rows: erased },
+          detail: { rows: erased, ...withoutSecondPerson(config, 'erasure') },
         }),
       );
       printResult(values, { erased: true, rows }, `${table(rows)}\n\nErased. This is recorded in the audit log.\n`);

@@ -1,7 +1,9 @@
 import type { Endpoint } from '../../http/endpoint.ts';
+import { access_endpoints } from './access/endpoints.ts';
 import { accounts_endpoints } from './accounts/endpoints.ts';
 import { appEndpoints } from './app/endpoints.ts';
 import type { Live } from './app/live.ts';
+import { approvalsEndpoints } from './approvals/endpoints.ts';
 import { audit_endpoints } from './audit/endpoints.ts';
 import { clients_endpoints } from './clients/endpoints.ts';
 import { disclosures_endpoints } from './disclosures/endpoints.ts';
@@ -16,6 +18,7 @@ import { records_endpoints } from './records/endpoints.ts';
 import { requests_endpoints } from './requests/endpoints.ts';
 import { type FindSandboxEmr, sandboxEndpoints } from './sandbox/endpoints.ts';
 import { sign_in_endpoints } from './sign-in/endpoints.ts';
+import { providerLogout } from './sign-in/logout.ts';
 import { webhooks_endpoints } from './webhooks/endpoints.ts';
 
 /** The dashboard's own API, by page. It is not part of the public API. */
@@ -26,8 +29,9 @@ export function dashboardEndpoints({
   live: Live;
   findSandboxEmr: FindSandboxEmr;
 }): readonly Endpoint[] {
-  return [
+  const pages = [
     ...sign_in_endpoints,
+    providerLogout,
     ...appEndpoints(live),
     ...overview_endpoints,
     ...accounts_endpoints,
@@ -43,7 +47,9 @@ export function dashboardEndpoints({
     ...clients_endpoints,
     ...emr_apps_endpoints,
     ...operators_endpoints,
+    ...access_endpoints,
     ...installation_endpoints,
     ...me_endpoints,
   ];
+  return [...pages, ...approvalsEndpoints(pages)];
 }

@@ -118,12 +118,13 @@ export function Shell() {
 }
 
 function isShown(
-  { sandbox, role, per_client, of_any_client, permission }: PageEntry,
+  { sandbox, four_eyes, role, per_client, of_any_client, permission }: PageEntry,
   session: Session,
   client: Client | undefined,
 ) {
   if (sandbox && !session.sandbox) return false;
   if (permission !== undefined && !session.operator[permission]) return false;
+  if (four_eyes && !session.four_eyes) return false;
   if (role === undefined) return true;
   if (of_any_client) return mayInAny(session.operator, role);
   return determineAccess(session.operator, per_client && client?.client_id).may(role);
@@ -253,9 +254,22 @@ function PageLink({ page, selected }: { page: PageEntry; selected: Client | unde
       href={url}
       label={page.label}
       leftSection={<Icon name={page.icon} />}
+      rightSection={page.four_eyes && <WaitingApprovals />}
       active={current}
       {...(current ? { 'aria-current': 'page' } : {})}
     />
+  );
+}
+
+/** How many approvals wait for this operator: to be decided, or to be run. */
+function WaitingApprovals() {
+  const { data } = useQuery('approvals.list', {}, { refresh_ms: 30_000 });
+  const waiting = data?.approvals.filter(({ can_decide, can_run }) => can_decide || can_run).length ?? 0;
+  if (waiting === 0) return null;
+  return (
+    <Badge size="sm" color="orange.9" circle={waiting < 10} aria-label={`${waiting} waiting for you`}>
+      {waiting}
+    </Badge>
   );
 }
 

@@ -9,6 +9,8 @@ export type PageEntry = {
   icon: IconName;
   per_client?: true;
   sandbox?: true;
+  /** Only if some actions need a second person. */
+  four_eyes?: true;
   /** In the selected client, for a client's pages; else in all clients, or with `of_any_client` in at least one. */
   role?: OperatorRole;
   of_any_client?: true;
@@ -27,6 +29,7 @@ const records = lazy(() => import('../pages/records/Records.tsx'));
 const disclosures = lazy(() => import('../pages/disclosures/Disclosures.tsx'));
 const requests = lazy(() => import('../pages/requests/Requests.tsx'));
 const sandbox = lazy(() => import('../pages/sandbox/Sandbox.tsx'));
+const approvals = lazy(() => import('../pages/approvals/Approvals.tsx'));
 const audit = lazy(() => import('../pages/audit/Audit.tsx'));
 const settings = lazy(() => import('../pages/settings/Settings.tsx'));
 
@@ -54,6 +57,7 @@ export const pages: readonly PageEntry[] = [
   },
   { path: '/requests', label: 'Requests', icon: 'requests', component: requests },
   { path: '/sandbox', label: 'Sandbox', icon: 'sandbox', sandbox: true, role: 'read_only', component: sandbox },
+  { path: '/approvals', label: 'Approvals', icon: 'check', four_eyes: true, component: approvals },
   { path: '/audit', label: 'Audit log', icon: 'audit', role: 'read_only', of_any_client: true, component: audit },
   { path: '/settings', label: 'Settings', icon: 'settings', component: settings },
 ];

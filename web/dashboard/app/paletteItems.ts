@@ -59,6 +59,7 @@ const sections: { label: string; icon: IconName; path: string; per_client?: true
   { label: 'Failed jobs', icon: 'jobs', path: '/jobs?state=unfixed', per_client: true },
   { label: 'Webhook endpoints', icon: 'events', path: '/events/endpoints', per_client: true },
   { label: 'Operators', icon: 'settings', path: '/settings/operators', owner: true },
+  { label: 'Access review', icon: 'settings', path: '/settings/access', owner: true },
   { label: 'My account', icon: 'settings', path: '/settings/me' },
 ];
 

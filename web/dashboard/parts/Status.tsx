@@ -29,6 +29,13 @@ const statuses: Record<string, { label: string; color: string }> = {
   critical: { label: 'Critical', color: 'red' },
   warning: { label: 'Warning', color: 'orange' },
   inactive: { label: 'Inactive', color: 'gray' },
+  waiting: { label: 'Waiting', color: 'blue' },
+  approved: { label: 'Approved', color: 'green' },
+  executed: { label: 'Executed', color: 'green' },
+  refused: { label: 'Refused', color: 'red' },
+  expired: { label: 'Expired', color: 'gray' },
+  confirmed: { label: 'Confirmed', color: 'green' },
+  remove: { label: 'To be removed', color: 'red' },
   error: { label: 'Error', color: 'red' },
   unknown: { label: 'Unknown', color: 'gray' },
 };

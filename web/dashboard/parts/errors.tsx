@@ -6,7 +6,7 @@ import { fieldLabel } from './labels.ts';
 /** An API error, with a button to retry where that makes sense. */
 export function ErrorAlert({ error, retry }: { error: ApiError; retry?: () => unknown }) {
   return (
-    <Alert color="red" role="alert" my="sm">
+    <Alert color={error.code === 'approval_required' ? 'blue' : 'red'} role="alert" my="sm">
       <Group justify="space-between" align="flex-start">
         <div>
           <Text size="sm">{describeError(error)}</Text>

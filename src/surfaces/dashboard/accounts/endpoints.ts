@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Static, Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
+import { type Endpoint, endpoint, type SecondPerson } from '../../../http/endpoint.ts';
 import { immediately, success } from '../../../model/fields.ts';
 import { revealToken, rotateToken } from '../../../product/accounts/accessTokens.ts';
 import { getAccount } from '../../../product/accounts/accounts.ts';
@@ -30,6 +30,17 @@ import {
   report_row,
   type visit_type,
 } from './schema.ts';
+
+/** The access token of an account, which gives access to its health data. */
+const token_reveal: SecondPerson<unknown> = {
+  action: 'credentials',
+  returns_secret: true,
+  describe: async ({ ctx, client, params }) => {
+    if (!client) return undefined;
+    const { user_id, org_id } = await ctx.db.tenant(client.id, (tx) => getAccount(tx, String(params.account_id)));
+    return `account ${user_id} of practice ${org_id}`;
+  },
+};
 
 export const accounts_endpoints: readonly Endpoint[] = [
   endpoint({
@@ -88,6 +99,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.accounts.reveal',
     fresh_sign_in: true,
+    second_person: token_reveal,
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/reveal',
@@ -106,6 +118,7 @@ export const accounts_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.accounts.rotate',
     fresh_sign_in: true,
+    second_person: token_reveal,
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/accounts/{account_id}/rotate-token',

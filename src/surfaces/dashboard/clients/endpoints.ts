@@ -78,6 +78,7 @@ export const clients_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.clients.keys.create',
     fresh_sign_in: true,
+    second_person: { action: 'credentials', returns_secret: true },
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/keys',

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { type EndpointRequest, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
@@ -16,6 +16,7 @@ const declared = {
   auth: 'operator_in_client',
   role: 'owner',
   fresh_sign_in: true,
+  second_person: { action: 'erasure', when: ({ body }: { body: Static<typeof erasure_request> }) => !body.dry_run },
   body: erasure_request,
   response: Type.Object({ success, erasure }),
 } as const;
@@ -34,6 +35,15 @@ export const organizationsErase = endpoint({
   ...declared,
   id: 'dashboard.organizations.erase',
   path: `${organization_path}/erase`,
+  second_person: {
+    ...declared.second_person,
+    describe: async ({ ctx, client, params }) => {
+      const id = String(params.organization_id);
+      const organization = client && (await findOrganizationScope(ctx, client.id, id));
+      if (!organization) throw apiError('record_not_found', { noun: 'Organization', id });
+      return `practice ${organization.org_id}`;
+    },
+  },
   summary: 'Erase a practice with everything stored for it, or count what would be erased',
   params: organization_params,
   errors: ['record_not_found', 'erasure_blocked'],

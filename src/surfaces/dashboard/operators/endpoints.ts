@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 import { type ApiError, apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
+import { type Endpoint, endpoint, type StoredRequest } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
+import { couldApprove, isApprover, makesApprover } from '../../../product/operators/approvers.ts';
 import { resetOperator } from '../../../product/operators/localAccounts.ts';
 import { isLowered, readAccess, setClients } from '../../../product/operators/operatorAccess.ts';
 import {
@@ -20,6 +21,7 @@ import {
   lockActiveOwner,
   lockStanding,
   type Operator,
+  readOperatorAccess,
   type Standing,
 } from '../../../product/operators/operators.ts';
 import { listOperators, resolveClients } from './queries.ts';
@@ -48,6 +50,11 @@ export const operators_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.operators.update',
     fresh_sign_in: true,
+    second_person: {
+      action: 'owners',
+      when: async ({ ctx, params, body }) => makesApprover(ctx, requireId(params), body),
+      describe: describeOperator,
+    },
     surface: 'dashboard',
     method: 'PATCH',
     path: '/dashboard/api/operators/{id}',
@@ -89,7 +96,7 @@ export const operators_endpoints: readonly Endpoint[] = [
         const rights = [changes.role, access, changes.may_reveal, changes.may_see_disclosures];
         const access_changed = rights.some((right) => right !== undefined);
         if (access_changed || changes.disabled) await endOperatorSessions(tx, id);
-        if (changes.disabled || isLowered(before, await readAccess(tx, id))) await endPreparations(tx, id);
+        if (changes.disabled || isLowered(before, await readAccess(tx, id))) await endPreparations(ctx, tx, id);
         await recordInTransaction(tx);
       });
       ctx.notifications.notify('chartwire_operators', id ?? '');
@@ -99,6 +106,12 @@ export const operators_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.operators.reset',
     fresh_sign_in: true,
+    second_person: {
+      action: 'owners',
+      returns_secret: true,
+      when: async ({ ctx, params }) => isApprover(ctx, requireId(params)),
+      describe: describeOperator,
+    },
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/operators/{id}/reset',
@@ -126,6 +139,12 @@ export const operators_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.invitations.create',
     fresh_sign_in: true,
+    second_person: {
+      action: 'owners',
+      returns_secret: true,
+      when: ({ ctx, body: { role, clients = null } }) => couldApprove(ctx.config, { role, clients }),
+      describe: async ({ body }) => body.email.toLowerCase(),
+    },
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/invitations',
@@ -181,6 +200,18 @@ export const operators_endpoints: readonly Endpoint[] = [
     },
   }),
 ];
+
+function requireId(params: Record<string, unknown>): string {
+  const id = parseId(String(params.id));
+  if (!id) throw apiError('record_not_found', { noun: 'Operator', id: String(params.id) });
+  return id;
+}
+
+async function describeOperator({ ctx, params }: StoredRequest<unknown>): Promise<string> {
+  const stored = await readOperatorAccess(ctx.db.system, requireId(params));
+  if (!stored) throw apiError('record_not_found', { noun: 'Operator', id: String(params.id) });
+  return stored.email;
+}
 
 function ownersHaveAll(): ApiError {
   return apiError('invalid_field', { rule: 'An owner has access to all clients' }, { field: 'clients' });

@@ -42,8 +42,10 @@ export const operator_row = Type.Object({
   /** Until then, single sign-on with this email address takes the operator over. */
   sso_link_until: nullable(date_time),
   disabled: Type.Boolean(),
+  /** Disabled because it was not used for OPERATOR_INACTIVE_DAYS. */
+  inactive: Type.Boolean(),
   created_at: date_time,
-  /** The last activity of an open session. */
+  /** The last action, up to half a minute late. */
   seen_at: nullable(date_time),
 });
 export type OperatorRow = Static<typeof operator_row>;

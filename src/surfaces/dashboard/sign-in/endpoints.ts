@@ -36,6 +36,7 @@ const password_errors = [
   'operator_passkey_required',
   'operator_locked',
   'operator_password_off',
+  'operator_inactive',
 ] as const;
 
 export const sign_in_endpoints: readonly Endpoint[] = [
@@ -99,7 +100,13 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     summary: 'Sign in with a passkey',
     body: Type.Object({ passkey: passkey_assertion }),
     response: Type.Object({ success, session }),
-    errors: ['passkey_refused', 'passkeys_need_name', 'operator_password_off', 'operator_request_foreign'],
+    errors: [
+      'passkey_refused',
+      'passkeys_need_name',
+      'operator_password_off',
+      'operator_inactive',
+      'operator_request_foreign',
+    ],
     handle: async ({ ctx, headers, address, body }) => {
       requireOwnOrigin(ctx, headers);
       const browser = readBrowser(ctx, headers, address);
@@ -328,6 +335,7 @@ function describeSession(ctx: Context, token: string, operator: Operator): Sessi
     method: operator.method,
     pending_setup: pendingSetup(ctx.config, operator) ?? null,
     second_factor_required: ctx.config.operator_second_factor === 'required',
+    four_eyes: ctx.config.four_eyes.length > 0,
     csrf_token: deriveCsrfToken(token),
     sandbox: ctx.config.sandbox,
     version,

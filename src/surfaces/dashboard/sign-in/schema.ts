@@ -19,6 +19,8 @@ export const session = Type.Object({
   pending_setup: nullable(Type.Enum([...pending_setups])),
   /** Whether the installation requires a second factor. */
   second_factor_required: Type.Boolean(),
+  /** Whether some actions need the approval of a second operator. */
+  four_eyes: Type.Boolean(),
   /** Must be sent in the header `x-csrf-token` of every request that changes something. */
   csrf_token: Type.String(),
   sandbox: Type.Boolean(),

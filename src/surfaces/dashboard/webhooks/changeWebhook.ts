@@ -8,7 +8,7 @@ import { lockForChange } from '../../../product/webhooks/registration.ts';
 
 type Change<Body extends TObject> = Pick<
   EndpointOptions<'operator_in_client', Body, undefined, undefined>,
-  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors' | 'fresh_sign_in'
+  'id' | 'method' | 'path' | 'summary' | 'response' | 'errors' | 'fresh_sign_in' | 'second_person'
 > & {
   body: Body;
   /** What the audit record says beyond the endpoint's URL, status and event types. */

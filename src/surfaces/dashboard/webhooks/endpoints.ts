@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
 import { parseId } from '../../../catalog/ids.ts';
-import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
+import { type Endpoint, endpoint, type StoredRequest } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
 import { key_pair } from '../../../model/certificate.ts';
 import { clearable, id, immediately, nullable, success } from '../../../model/fields.ts';
@@ -9,7 +9,7 @@ import { WebhookChanges, WebhookRequest } from '../../../model/webhook.ts';
 import { removeCertificate, saveCertificate } from '../../../product/webhooks/certificates.ts';
 import { hurryDeliveries } from '../../../product/webhooks/deliveries.ts';
 import { disableEndpoint, removeEndpoint } from '../../../product/webhooks/disableEndpoint.ts';
-import { describeChange, enableEndpoint } from '../../../product/webhooks/endpoints.ts';
+import { describeChange, enableEndpoint, findEndpoint } from '../../../product/webhooks/endpoints.ts';
 import {
   clearRequests,
   createReceiver,
@@ -86,6 +86,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.webhooks.create',
     fresh_sign_in: true,
+    second_person: { action: 'webhooks', returns_secret: true },
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/webhooks',
@@ -109,6 +110,11 @@ export const webhooks_endpoints: readonly Endpoint[] = [
   changeWebhook({
     id: 'dashboard.webhooks.update',
     fresh_sign_in: true,
+    second_person: {
+      action: 'webhooks',
+      when: ({ body }) => body.webhook_url !== undefined,
+      describe: describeWebhook,
+    },
     method: 'PATCH',
     path: '/dashboard/api/clients/{client_id}/webhooks/{id}',
     summary: 'Change the URL of a webhook endpoint, what it receives, or whether it is paused',
@@ -132,6 +138,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
   changeWebhook({
     id: 'dashboard.webhooks.rotate',
     fresh_sign_in: true,
+    second_person: { action: 'webhooks', returns_secret: true, describe: describeWebhook },
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret',
     summary:
@@ -236,6 +243,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
   }),
   endpoint({
     id: 'dashboard.receiver.create',
+    second_person: { action: 'webhooks' },
     surface: 'dashboard',
     method: 'POST',
     path: '/dashboard/api/clients/{client_id}/receiver',
@@ -335,6 +343,14 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     },
   }),
 ];
+
+/** Without the path, which may contain a secret. */
+async function describeWebhook({ ctx, client, params }: StoredRequest<unknown>): Promise<string> {
+  const id = String(params.id);
+  const webhook = client && (await ctx.db.tenant(client.id, (tx) => findEndpoint(tx, id)));
+  if (!webhook) throw apiError('record_not_found', { noun: 'Webhook', id });
+  return `webhook endpoint at ${new URL(webhook.url).host}`;
+}
 
 function describeReceiver({ endpoint_id, ...state }: Receiver): ReceiverState {
   return { webhook_id: endpoint_id, ...state };

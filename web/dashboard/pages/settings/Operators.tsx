@@ -29,7 +29,10 @@ const operator_columns: Column<Operator>[] = [
     ),
   },
   { head: 'Access', cell: (operator) => <Access of={operator} /> },
-  { head: 'Status', cell: (operator) => <Status of={operator.disabled ? 'disabled' : 'active'} /> },
+  {
+    head: 'Status',
+    cell: (operator) => <Status of={operator.inactive ? 'inactive' : operator.disabled ? 'disabled' : 'active'} />,
+  },
   {
     head: 'Last active',
     cell: (operator) => (

@@ -4,6 +4,7 @@ import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
 import { useCurrentInView } from '../../parts/useCurrentInView.ts';
 import { useSession } from '../../service/session.tsx';
+import { Access, AccessReview } from './AccessReview.tsx';
 import { Alerts } from './Alerts.tsx';
 import { MyAccount } from './account/MyAccount.tsx';
 import { ClientPage } from './Client.tsx';
@@ -15,6 +16,7 @@ import { Retention } from './Retention.tsx';
 const tabs: { path: string; label: string; owner?: true; content: ReactNode }[] = [
   { path: '/clients', label: 'Clients', content: <Clients /> },
   { path: '/operators', label: 'Operators', owner: true, content: <Operators /> },
+  { path: '/access', label: 'Access review', owner: true, content: <Access /> },
   { path: '/alerts', label: 'Alerts', owner: true, content: <Alerts /> },
   { path: '/encryption', label: 'Encryption', owner: true, content: <Encryption /> },
   { path: '/retention', label: 'Retention', owner: true, content: <Retention /> },
@@ -42,6 +44,7 @@ export default function Settings() {
           <Tabs.Panel value={current.path} pt="md">
             <Switch>
               <Route path="/clients/:client">{({ client }) => <ClientPage key={client} client_id={client} />}</Route>
+              <Route path="/access/:review">{({ review }) => <AccessReview key={review} id={review} />}</Route>
               <Route>{current.content}</Route>
             </Switch>
           </Tabs.Panel>

@@ -1,0 +1,211 @@
+import { Group, Stack, Text, Title } from '@mantine/core';
+import { ActionButton } from '../../parts/ActionButton.tsx';
+import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { fieldLabel } from '../../parts/labels.ts';
+import { PageTitle } from '../../parts/layout.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Copyable, Fields } from '../../parts/values.tsx';
+import { call, type ResponseOf } from '../../service/api.ts';
+import { useQuery } from '../../service/queries.ts';
+
+type Approval = ResponseOf<'approvals.list'>['approvals'][number];
+
+const action_column: Column<Approval> = {
+  head: 'Action',
+  cell: ({ summary, client, subject }) => (
+    <>
+      {summary}
+      <div className="secondary">{[client?.name ?? client?.client_id, subject].filter(Boolean).join(' · ')}</div>
+    </>
+  ),
+};
+
+const request_column: Column<Approval> = {
+  head: 'Requested by',
+  cell: ({ requested_by, requested_at, own }) => (
+    <>
+      {own ? 'You' : requested_by}
+      <div className="secondary">
+        <Timestamp at={requested_at} />
+      </div>
+    </>
+  ),
+};
+
+const open_columns: Column<Approval>[] = [
+  action_column,
+  request_column,
+  { head: 'Status', cell: ({ state }) => <Status of={state === 'pending' ? 'waiting' : state} /> },
+  { head: 'Expires', cell: ({ expires_at }) => <Timestamp at={expires_at} /> },
+  { head: 'Decision', cell: (approval) => <Actions of={approval} /> },
+];
+
+const ended_columns: Column<Approval>[] = [
+  action_column,
+  request_column,
+  {
+    head: 'Status',
+    cell: ({ state, reason }) => (
+      <>
+        <Status of={state} />
+        {reason && <div className="secondary">{reasons[reason]}</div>}
+      </>
+    ),
+  },
+  {
+    head: 'Decided by',
+    cell: ({ decided_by, decided_at }) => (
+      <>
+        {decided_by ?? '–'}
+        {decided_at && (
+          <div className="secondary">
+            <Timestamp at={decided_at} />
+          </div>
+        )}
+      </>
+    ),
+  },
+];
+
+const reasons: Record<NonNullable<Approval['reason']>, string> = {
+  withdrawn: 'Withdrawn',
+  requester_changed: 'The requester lost access',
+  approver_changed: 'The approver lost access',
+};
+
+/** Actions that need a second person. */
+export default function Approvals() {
+  const query = useQuery('approvals.list', {}, { refresh_ms: 30_000 });
+  return (
+    <>
+      <PageTitle>Approvals</PageTitle>
+      <Text c="dimmed" size="sm" mb="sm">
+        A second operator with the same right approves these actions. They run exactly as they were requested.
+      </Text>
+      <QueryResult query={query}>
+        {({ approvals }) => (
+          <>
+            <DataTable
+              label="Open approvals"
+              rows={approvals.filter(isOpen)}
+              columns={open_columns}
+              rowKey={({ id }) => id}
+              empty="Nothing is waiting for approval."
+            />
+            {approvals.some((each) => !isOpen(each)) && (
+              <>
+                <Title order={2} size="h4" mt="lg" mb="sm">
+                  Ended
+                </Title>
+                <DataTable
+                  label="Ended approvals"
+                  rows={approvals.filter((each) => !isOpen(each))}
+                  columns={ended_columns}
+                  rowKey={({ id }) => id}
+                  empty=""
+                />
+              </>
+            )}
+          </>
+        )}
+      </QueryResult>
+    </>
+  );
+}
+
+function isOpen({ state }: Approval): boolean {
+  return state === 'pending' || state === 'approved';
+}
+
+function Actions({ of }: { of: Approval }) {
+  const { id, content_hash } = of;
+  return (
+    <Group gap="xs">
+      {of.can_decide && (
+        <>
+          <FormDialog
+            opener="Review"
+            title={of.summary}
+            submit="Approve"
+            success={of.returns_secret ? 'Approved. The requester can now run it.' : 'Approved and run'}
+            action={() => call('approvals.approve', { id }, { body: { content_hash } })}
+          >
+            <Details of={of} />
+            <Text size="sm">
+              {of.returns_secret
+                ? 'After you approve it, the requester runs it and sees the result.'
+                : 'It runs as soon as you approve it.'}
+            </Text>
+          </FormDialog>
+          <ActionButton
+            action={() => call('approvals.refuse', { id }, { body: { content_hash } })}
+            done={() => 'Refused'}
+          >
+            Refuse
+          </ActionButton>
+        </>
+      )}
+      {of.can_run && (
+        <FormDialog
+          opener="Run"
+          title={of.summary}
+          submit="Run"
+          action={() => call('approvals.run', { id })}
+          done={({ result }) => <Result of={result} />}
+        >
+          <Details of={of} />
+          <Text size="sm">{of.returns_secret && of.own ? 'The result is shown once.' : 'It was approved.'}</Text>
+        </FormDialog>
+      )}
+      {of.own && (
+        <ActionButton action={() => call('approvals.withdraw', { id })} done={() => 'Withdrawn'}>
+          Withdraw
+        </ActionButton>
+      )}
+      {!of.can_decide && !of.can_run && !of.own && '–'}
+    </Group>
+  );
+}
+
+function Details({ of }: { of: Approval }) {
+  const { client, subject, requested_by, content, content_hash } = of;
+  const values = Object.fromEntries(content.map(({ name, value }) => [fieldLabel(name), value]));
+  return (
+    <Fields
+      of={{
+        'Requested by': requested_by,
+        ...(client && { Client: client.name ?? client.client_id }),
+        ...(subject && { About: subject }),
+        ...values,
+        Hash: <span className="breakable">{content_hash}</span>,
+      }}
+    />
+  );
+}
+
+/** The texts of a response, such as a secret or a link. Only the requester gets them. */
+function Result({ of }: { of: ResponseOf<'approvals.run'>['result'] }) {
+  const texts = Object.entries({ ...of }).flatMap(([name, value]) =>
+    typeof value === 'object' && value !== null
+      ? Object.entries(value).map(([inner, text]) => [inner, text] as const)
+      : [[name, value] as const],
+  );
+  return (
+    <Stack gap="xs">
+      <Text size="sm">
+        {texts.length > 0 ? 'Copy what you need now: it is not shown again.' : 'The action has run.'}
+      </Text>
+      {texts.map(([name, text]) => (
+        <div key={name}>
+          <Text size="sm" fw={500}>
+            {fieldLabel(name)}
+          </Text>
+          <Copyable label={fieldLabel(name).toLowerCase()} value={String(text)} />
+        </div>
+      ))}
+    </Stack>
+  );
+}
