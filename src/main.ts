@@ -192,7 +192,7 @@ async function openContext(
     keys.key_ring.reload().catch((error) => log.error({ err: error }, 'key file not read'));
   });
   const metrics = createMetrics();
-  telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics }));
+  telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics, config }));
   closers.push(telemetry.close);
   const audit = await openAudit(db, keys.system_keys);
   await recordOutsideConnectors(audit, loaded);

@@ -9,6 +9,7 @@ import { expireAccount } from './accounts/accounts.ts';
 import { requireConnector } from './accounts/connectAccount.ts';
 import { signOutAccounts } from './accounts/signOutAccounts.ts';
 import { type AuditAnchor, openAnchor } from './audit/anchors.ts';
+import { openForwarding } from './audit/collector.ts';
 import { rotateRequests } from './audit/requests.ts';
 import { sealAudit } from './audit/seals.ts';
 import { verifyIfDue } from './audit/verification.ts';
@@ -57,31 +58,34 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
     createSource('deliveries', (lease, signal) => deliver(ctx, lease, signal, { circuits: endpoint_circuits })),
     { slots: ctx.config.worker_deliveries, lease_ms, onError },
   );
+  const forwarding = await openForwarding(ctx, { owner, lease_ms });
+  const forwarder = forwarding && startWorker(forwarding, { slots: 1, lease_ms, onError });
   await ctx.notifications.listen('chartwire_jobs', jobs.wake);
   await ctx.notifications.listen('chartwire_deliveries', deliveries.wake);
   const anchor = await openAnchor(ctx);
-  const tasks = startScheduledTasks(scheduledTasks(ctx, anchor), (name, error) =>
+  const tasks = startScheduledTasks(scheduledTasks(ctx, anchor, forwarder?.wake), (name, error) =>
     ctx.log.error({ reason: name, err: error }, 'scheduled task failed'),
   );
   return {
     alive: () => jobs.alive() && deliveries.alive(),
     stop: async () => {
-      await Promise.all([jobs.stop(grace_ms), deliveries.stop(grace_ms), tasks.stop(grace_ms)]);
-      await anchor.close();
+      await Promise.all([jobs.stop(grace_ms), deliveries.stop(grace_ms), tasks.stop(grace_ms), forwarder?.stop(0)]);
+      await Promise.all([anchor.close(), forwarding?.close()]);
     },
   };
 }
 
 const minute_ms = 60_000;
 
-function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
+/** `onSealed` is called when records may have joined the chain. */
+function scheduledTasks(ctx: Context, anchor: AuditAnchor, onSealed: () => void = () => {}): ScheduledTask[] {
   return [
     { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
     { name: 'parked', every_ms: 10 * minute_ms, run: () => unparkExpiredJobs(ctx) },
     { name: 'stranded jobs', every_ms: minute_ms, run: () => repairStrandedJobs(ctx) },
     { name: 'future times', every_ms: minute_ms / 4, run: () => boundFutureTimes(ctx) },
     // A removed record is only noticed once it is in the chain, so records are added soon.
-    { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance) },
+    { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance).finally(onSealed) },
     { name: 'audit_verification', every_ms: 60 * minute_ms, run: () => verifyIfDue(ctx) },
     { name: 'sign_out', every_ms: 5_000, run: () => signOutAccounts(ctx) },
     // While the server still knows where it took over.

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { StartFailure } from '../errors.ts';
 import { alert_settings } from './alertSettings.ts';
+import { collector_settings } from './collectorSettings.ts';
 import { operator_settings } from './operatorSettings.ts';
 import {
   address,
@@ -168,6 +169,7 @@ export const settings = {
     parse: (value) => (value ? privateAddress('AUDIT_ANCHOR_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   AUDIT_VERIFY_HOURS: number('Hours between verifications of the whole audit log.', 24, 1, 8_760),
+  ...collector_settings,
   ...alert_settings,
   LOG_LEVEL: choice(
     'Log level: fatal, error, warn, info, debug, trace or silent.',

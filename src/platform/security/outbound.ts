@@ -13,6 +13,9 @@ export type Outbound = {
   close(): Promise<void>;
 };
 
+/** PEM texts: the authorities that are trusted instead of the public ones, and our own certificate with its key. */
+export type TlsIdentity = { ca?: string; cert?: string; key?: string };
+
 /** All addresses of a host name. */
 export type Lookup = (hostname: string) => Promise<{ address: string; family: number }[]>;
 
@@ -22,7 +25,7 @@ export type Lookup = (hostname: string) => Promise<{ address: string; family: nu
  * for the same reason: they stay with the checked address, and every new connection is checked again. TLS still verifies
  * the host name.
  */
-export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound {
+export function createOutbound(rules: UrlRules & { lookup?: Lookup; tls?: TlsIdentity | undefined }): Outbound {
   const lookup = rules.lookup ?? ((hostname) => systemLookup(hostname, { all: true }));
   const agent = new Agent({
     // `exchange` has one timeout for everything, so undici's own are off.
@@ -32,7 +35,7 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
     factory: (origin, options) =>
       new Pool(origin, {
         ...options,
-        connect: { timeout: connect_timeout_ms, lookup: guardedLookup(new URL(origin), rules, lookup) },
+        connect: { ...rules.tls, timeout: connect_timeout_ms, lookup: guardedLookup(new URL(origin), rules, lookup) },
       }),
   });
   return {

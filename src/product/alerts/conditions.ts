@@ -149,6 +149,15 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     return [{ subject: 'audit', summary, page: '/audit' }];
   },
 
+  audit_collector_lagging: async (_sql, { collector }, { config }) => {
+    if (!config.audit_collector_url || collector.lag_s <= stalled_s) return [];
+    const { waiting, lag_s, failure } = collector;
+    const minutes = Math.floor(lag_s / 60);
+    const reason = failure === null ? '' : ` ${failure}`;
+    const summary = `${waiting} audit records wait for the collector, the oldest for ${minutes} minutes.${reason}`;
+    return [{ subject: 'audit_collector', summary, page: '/audit' }];
+  },
+
   owner_added: async (sql) => {
     const rows = await sql<{ id: string; email: string }[]>`
       SELECT id, email FROM operators

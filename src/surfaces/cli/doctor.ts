@@ -17,9 +17,12 @@ import { parseDatabaseUrl } from '../../platform/db/openServer.ts';
 import { openIdentityProvider } from '../../platform/security/identityProvider.ts';
 import { checkMasterKey } from '../../platform/security/keys.ts';
 import { loadMasterKeys } from '../../platform/security/masterKeys.ts';
+import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { IdentityFailure } from '../../platform/security/providerClaims.ts';
+import { checkTls } from '../../platform/telemetry/syslog.ts';
 import { describeMissing, listMissingConnectors, missing_remedy } from '../../product/accounts/linkedConnectors.ts';
 import { checkEmailServer, EmailFailure } from '../../product/alerts/channels.ts';
+import { loadTls, readBacklog } from '../../product/audit/collector.ts';
 import { printJson, printLine } from './output.ts';
 
 /** The result of a check. A problem says what to do; a warning does not prevent a start. */
@@ -29,6 +32,8 @@ const oldest_node = [20, 19] as const;
 const free_gb_min = 2;
 const clock_difference_max_s = 5;
 const connect_timeout_ms = 3_000;
+/** As the alert. */
+const collector_lag_max_s = 300;
 
 /**
  * Checks what the service needs. It changes nothing, except that it creates and removes a file in the data folder. Exit
@@ -223,6 +228,7 @@ async function checkContent(config: Config, sql: Sql, connectors: Loaded): Promi
     await checkKey(config, sql),
     ...(await checkLinked(sql, connectors)),
     ...(await checkOutbound(config, sql)),
+    ...(await checkCollector(config, sql)),
   ];
 }
 
@@ -276,6 +282,37 @@ async function checkOutbound(config: Config, sql: Sql): Promise<Check[]> {
       return problem('outbound', `${url.host} cannot be reached (${failure})`, remedy);
     }),
   );
+}
+
+/** Whether the collector of the audit log accepts connections, and what it does not have yet. */
+async function checkCollector(config: Config, sql: Sql): Promise<Check[]> {
+  const { audit_collector_url: address } = config;
+  if (!address) return [];
+  const { host, port, url } = address;
+  const remedy =
+    'Check the settings AUDIT_COLLECTOR_…, DNS and the firewall. Until then, audit records wait and none is lost.';
+  try {
+    if (url.startsWith('http:')) {
+      const failure = await connectionFailure(new URL(url));
+      if (failure !== undefined)
+        return [problem('collector', `${host}:${port} cannot be reached (${failure})`, remedy)];
+    } else await checkTls({ host, port, tls: await loadTls(config) });
+  } catch (error) {
+    if (!(error instanceof StartFailure || error instanceof OutboundFailure)) throw error;
+    return [problem('collector', error.message, remedy)];
+  }
+  const { waiting, lag_s, failure } = await readBacklog(sql);
+  const backlog =
+    waiting === 0 ? 'has every audit record' : `lacks ${waiting} audit records, the oldest of ${Math.floor(lag_s)} s`;
+  if (lag_s <= collector_lag_max_s) return [ok('collector', `${host}:${port} accepts connections and ${backlog}`)];
+  const reason = failure === null ? '' : `: ${failure}`;
+  return [
+    problem(
+      'collector',
+      `${host}:${port} accepts connections, but ${backlog}${reason}`,
+      'Check that a worker is running, and its log.',
+    ),
+  ];
 }
 
 /** Whether the mail server for alerts accepts the connection, the certificate and the password. */
