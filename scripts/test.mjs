@@ -52,6 +52,7 @@ await runScript(async () => {
 async function runSteps() {
   ensureInstalled();
   const chromium = ensureChromium();
+  ensureRsyslog();
   const args = process.argv.slice(2);
   const changed = args.find((arg) => /^--changed(=|$)/.test(arg));
   const others = args.filter((arg) => arg !== changed);
@@ -220,17 +221,24 @@ function findChromium() {
 }
 
 function installChromium() {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined;
-  process.stdout.write('Installing Chromium (apt-get) …\n');
+  return installPackages('Chromium', ['chromium-headless-shell']) ? findChromium() : undefined;
+}
+
+/** Installs rsyslog for the tests of the audit log's collector. Without it, they use a server of their own. */
+function ensureRsyslog() {
+  if (existsSync('/usr/sbin/rsyslogd')) return;
+  installPackages('rsyslog', ['rsyslog', 'rsyslog-gnutls']);
+}
+
+/** Returns whether the packages are installed: only root on Debian can. */
+function installPackages(name, packages) {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return false;
+  process.stdout.write(`Installing ${name} (apt-get) …\n`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  for (const args of [
+  return [
     ['update', '-q'],
-    ['install', '-q', '-y', '--no-install-recommends', 'chromium-headless-shell'],
-  ]) {
-    const { status } = spawnSync('apt-get', args, { stdio: 'inherit', env });
-    if (status !== 0) return undefined;
-  }
-  return findChromium();
+    ['install', '-q', '-y', '--no-install-recommends', ...packages],
+  ].every((args) => spawnSync('apt-get', args, { stdio: 'inherit', env }).status === 0);
 }
 
 /** Processes that outlive the run are killed and fail it. */

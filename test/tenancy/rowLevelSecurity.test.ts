@@ -20,6 +20,7 @@ const installation_tables = [
   'change_generations',
   'change_timelines',
   'alert_messages',
+  'audit_collector',
   'audit_head',
   'directory_sources',
   'emr_request_budgets',

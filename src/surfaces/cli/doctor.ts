@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, statfs } from 'node:fs/promises';
+import { readFile, stat, statfs } from 'node:fs/promises';
 import { createServer, connect as openSocket } from 'node:net';
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
@@ -24,6 +24,7 @@ import { describeMissing, listMissingConnectors, missing_remedy } from '../../pr
 import { checkEmailServer, EmailFailure } from '../../product/alerts/channels.ts';
 import { loadTls, readBacklog } from '../../product/audit/collector.ts';
 import { printJson, printLine } from './output.ts';
+import { findQueryLogs } from './proxyLog.ts';
 
 /** The result of a check. A problem says what to do; a warning does not prevent a start. */
 type Check = { name: string; status: 'ok' | 'warning' | 'problem'; message: string; remedy?: string };
@@ -364,40 +365,4 @@ function ok(name: string, message: string): Check {
 
 function problem(name: string, message: string, remedy: string): Check {
   return { name, status: 'problem', message, remedy };
-}
-
-/** Variables of nginx that contain the query string, or that of the page that the request came from. */
-const with_query = /\$(request(?![\w])|request_uri|args|query_string|http_referer|is_args)\b/;
-
-/**
- * The files below nginx's configuration that pass requests to our port and log them with their query strings: nginx's
- * own format does, so a file must name another one or turn the log off.
- */
-export async function findQueryLogs(folder: string, port: number): Promise<string[]> {
-  const paths = await readdir(folder, { recursive: true }).catch(() => []);
-  const files = await Promise.all(
-    paths
-      .filter((path) => /^(nginx\.conf|conf\.d\/.*\.conf|sites-enabled\/.*)$/.test(path))
-      .map(async (path) => ({ path: join(folder, path), text: await readConfiguration(join(folder, path)) })),
-  );
-  const formats = new Map(
-    files.flatMap(({ text }) =>
-      [...text.matchAll(/\blog_format\s+(\w+)\s+([^;]*);/g)].map(([, name = '', format = '']) => [name, format]),
-    ),
-  );
-  const isSafe = (text: string) => {
-    const logs = [...text.matchAll(/\baccess_log\s+(\S+?)(?:\s+(\w+)[^;]*)?;/g)];
-    return (
-      logs.length > 0 &&
-      logs.every(([, to, name = 'combined']) => to === 'off' || !with_query.test(formats.get(name) ?? '$request'))
-    );
-  };
-  const ours = new RegExp(`\\bproxy_pass\\s+https?://[^;]*:${port}\\b`);
-  return files.filter(({ text }) => ours.test(text) && !isSafe(text)).map(({ path }) => path);
-}
-
-/** Without comments. Empty if it cannot be read. */
-async function readConfiguration(path: string): Promise<string> {
-  const text = await readFile(path, 'utf8').catch(() => '');
-  return text.replace(/^\s*#.*$/gm, '');
 }
