@@ -23,6 +23,7 @@ const installation_tables = [
   'audit_collector',
   'audit_head',
   'directory_sources',
+  'document_scanner_failures',
   'emr_request_budgets',
   'erased_tables',
   'master_keys',

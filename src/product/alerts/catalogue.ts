@@ -89,6 +89,16 @@ export const alert_catalogue = {
     page: 'Audit log',
     reminder_days: [1],
   },
+  scanner_unavailable: {
+    title: 'Documents not scanned',
+    severity: 'critical',
+    cause:
+      'The document scanner of the settings has not scanned a document for a minute. Jobs with documents wait for it, and fail after 24 hours.',
+    remedy:
+      'Check that the scanner is running and reachable from the workers; chartwire doctor asks it. If it refuses a document because of its size, raise its limit (StreamMaxLength of clamd). Jobs resume automatically.',
+    page: 'Jobs, filtered by “Queued”',
+    reminder_days: [1],
+  },
   owner_added: {
     title: 'New owner',
     severity: 'critical',

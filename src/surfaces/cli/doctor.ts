@@ -14,6 +14,7 @@ import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
 import { port, superuser } from '../../platform/db/embedded/settings.ts';
 import { databaseFailure, isMigrated } from '../../platform/db/migrate.ts';
 import { parseDatabaseUrl } from '../../platform/db/openServer.ts';
+import { pingScanner, ScannerFailure } from '../../platform/security/documentScanner.ts';
 import { openIdentityProvider } from '../../platform/security/identityProvider.ts';
 import { checkMasterKey } from '../../platform/security/keys.ts';
 import { loadMasterKeys } from '../../platform/security/masterKeys.ts';
@@ -74,6 +75,7 @@ async function runChecks(env: Environment): Promise<Check[]> {
     ...(await checkProxyLog(config)),
     ...(await checkDatabase(config, connectors)),
     ...(await checkEmail(config)),
+    ...(await checkScanner(config)),
     ...(await checkIssuer(config)),
   ];
 }
@@ -325,6 +327,19 @@ async function checkEmail({ alert_smtp_url: server }: Config): Promise<Check[]> 
   } catch (error) {
     if (!(error instanceof EmailFailure)) throw error;
     return [problem('email', error.message, 'Check ALERT_SMTP_URL and the firewall. Alerts are retried for a day.')];
+  }
+}
+
+/** Whether the document scanner responds. */
+async function checkScanner({ document_scanner: scanner }: Config): Promise<Check[]> {
+  if (!scanner) return [];
+  try {
+    await pingScanner(scanner);
+    return [ok('scanner', `${scanner.host}:${scanner.port} scans documents`)];
+  } catch (error) {
+    if (!(error instanceof ScannerFailure)) throw error;
+    const remedy = 'Check DOCUMENT_SCANNER, that the scanner is running, and the firewall. Until then, documents wait.';
+    return [problem('scanner', error.message, remedy)];
   }
 }
 
