@@ -52,7 +52,7 @@ await runScript(async () => {
 async function runSteps() {
   ensureInstalled();
   const chromium = ensureChromium();
-  ensureRsyslog();
+  ensureServers();
   const args = process.argv.slice(2);
   const changed = args.find((arg) => /^--changed(=|$)/.test(arg));
   const others = args.filter((arg) => arg !== changed);
@@ -224,10 +224,10 @@ function installChromium() {
   return installPackages('Chromium', ['chromium-headless-shell']) ? findChromium() : undefined;
 }
 
-/** Installs rsyslog for the tests of the audit log's collector. Without it, they use a server of their own. */
-function ensureRsyslog() {
-  if (existsSync('/usr/sbin/rsyslogd')) return;
-  installPackages('rsyslog', ['rsyslog', 'rsyslog-gnutls']);
+/** Programs of other parties that tests run. Without them, the tests use servers of their own. */
+function ensureServers() {
+  if (!existsSync('/usr/sbin/rsyslogd')) installPackages('rsyslog', ['rsyslog', 'rsyslog-gnutls']);
+  if (!existsSync('/usr/sbin/clamd')) installPackages('clamd', ['clamav-daemon']);
 }
 
 /** Returns whether the packages are installed: only root on Debian can. */

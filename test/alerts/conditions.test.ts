@@ -322,6 +322,16 @@ test('a new owner is reported for a day, with the address and the page where acc
   await awaitAlerts('owner_added', 0);
 });
 
+test('an alert is open while documents wait for the scanner', async () => {
+  await fixture.owner`INSERT INTO document_scanner_failures (problem, since, failure)
+    VALUES ('unavailable', now() - interval '2 minutes', 'The scanner at scanner:3310 did not respond in time.')`;
+  expect(await awaitAlerts('scanner_unavailable', 1)).toMatchObject([
+    { summary: 'Documents have not been scanned for 2 minutes. The scanner at scanner:3310 did not respond in time.' },
+  ]);
+  await fixture.owner`UPDATE document_scanner_failures SET last_at = now() - interval '6 minutes'`;
+  await awaitAlerts('scanner_unavailable', 0);
+});
+
 test('an alert is open while the collector lacks an audit record for more than five minutes', async () => {
   const audit_collector_url = { protocol: 'syslog', host: 'siem', port: 6514, url: 'syslog+tls://siem' } as const;
   const find = async (lag_s: number, configured = true) => {
