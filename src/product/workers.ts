@@ -10,12 +10,11 @@ import { requireConnector } from './accounts/connectAccount.ts';
 import { signOutAccounts } from './accounts/signOutAccounts.ts';
 import { type AuditAnchor, openAnchor } from './audit/anchors.ts';
 import { openForwarding } from './audit/collector.ts';
-import { rotateRequests } from './audit/requests.ts';
 import { sealAudit } from './audit/seals.ts';
 import { verifyIfDue } from './audit/verification.ts';
 import type { Context } from './context.ts';
 import { refreshDirectory } from './directory/refreshDirectory.ts';
-import { purgeJobInputs, purgeUnlinkedCaches } from './erasure/retention.ts';
+import { purgeExpired } from './erasure/retention.ts';
 import { purgeExpiredKeys } from './jobs/idempotencyKeys.ts';
 import { boundLanePauses } from './jobs/lanes.ts';
 import { findExpiredParkedJobs, findStrandedJobs, repairStrandedJob, unparkExpiredJob } from './jobs/park.ts';
@@ -29,7 +28,6 @@ import { noticeTimeline, purgeChanges } from './records/changes.ts';
 import { requestDueSyncs } from './records/syncPasses.ts';
 import { deliver } from './webhooks/deliver.ts';
 import { boundDeliveryPauses } from './webhooks/deliveries.ts';
-import { purgeEvents } from './webhooks/events.ts';
 import { purgeReceived } from './webhooks/receiver/receivers.ts';
 import { job_handlers } from './writes/jobHandlers.ts';
 
@@ -96,7 +94,6 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor, onSealed: () => void 
 }
 
 async function purge(ctx: Context): Promise<void> {
-  const { config } = ctx;
   const { system } = ctx.db;
   await Promise.all([
     purgePublicTokens(system),
@@ -107,11 +104,8 @@ async function purge(ctx: Context): Promise<void> {
     purgeDevices(system),
     purgeAttempts(system),
     purgeExpiredKeys(system),
-    purgeEvents(system, config.event_days),
     purgeChanges(system),
-    purgeJobInputs(ctx, config.job_input_days),
-    purgeUnlinkedCaches(ctx, config.unlinked_days),
-    rotateRequests(system, config.requests_days),
+    purgeExpired(ctx),
     purgeReceived(system),
   ]);
 }

@@ -37,7 +37,7 @@ export function isLowered(before: Access, after: Access): boolean {
  * lower of the claimed and the assigned one; a claim without a client covers all clients that are assigned.
  */
 export function accessColumns(sql: Query): Fragment {
-  return sql`operators.role, may_reveal,
+  return sql`operators.role, may_reveal, may_hold,
     (all_clients OR operators.role = 'owner') AND (sso_subject IS NULL OR operators.claimed_role IS NOT NULL)
       AS all_clients,
     (SELECT coalesce(json_agg(json_build_object('id', replace(clients.id::text, '-', ''),

@@ -12,23 +12,29 @@ import { endPreparationsBy } from './operators.ts';
 const valid_hours = 72;
 
 /** The access that an invitation gives. `clients`: null for all. */
-export type Invited = { email: string; role: OperatorRole; clients: ClientAccess[] | null; may_reveal: boolean };
+export type Invited = {
+  email: string;
+  role: OperatorRole;
+  clients: ClientAccess[] | null;
+  may_reveal: boolean;
+  may_hold: boolean;
+};
 
 /** Creates an invitation, in place of an earlier one to the same address. The token is not stored. */
 export async function addInvitation(
   tx: Tx,
-  { email, role, clients, may_reveal }: Invited,
+  { email, role, clients, may_reveal, may_hold }: Invited,
   inviter: { id: string; email: string },
 ): Promise<{ id: string; token: string; expires_at: Date }> {
   const token = newToken('invitation');
   const id = newId();
   const [row] = await tx<{ expires_at: Date }[]>`
     INSERT INTO operator_invitations
-      (id, token_hash, email, role, all_clients, clients, may_reveal, invited_by, inviter_id, expires_at)
+      (id, token_hash, email, role, all_clients, clients, may_reveal, may_hold, invited_by, inviter_id, expires_at)
     VALUES (${id}, ${hashToken(token)}, ${email.toLowerCase()}, ${role}, ${clients === null}, ${tx.json(clients ?? [])},
-            ${may_reveal}, ${inviter.email}, ${inviter.id}, now() + make_interval(hours => ${valid_hours}))
+            ${may_reveal}, ${may_hold}, ${inviter.email}, ${inviter.id}, now() + make_interval(hours => ${valid_hours}))
     ON CONFLICT (email) DO UPDATE SET id = EXCLUDED.id, token_hash = EXCLUDED.token_hash, role = EXCLUDED.role,
-      all_clients = EXCLUDED.all_clients, clients = EXCLUDED.clients, may_reveal = EXCLUDED.may_reveal,
+      all_clients = EXCLUDED.all_clients, clients = EXCLUDED.clients, may_reveal = EXCLUDED.may_reveal, may_hold = EXCLUDED.may_hold,
       invited_by = EXCLUDED.invited_by, inviter_id = EXCLUDED.inviter_id, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
     RETURNING expires_at`;
   if (!row) throw new Error('The invitation was not stored.');
@@ -40,6 +46,7 @@ export type InvitationRow = Access & {
   id: string;
   email: string;
   may_reveal: boolean;
+  may_hold: boolean;
   invited_by: string;
   created_at: string;
   expires_at: string;
@@ -48,7 +55,7 @@ export type InvitationRow = Access & {
 
 export function listInvitations({ db: { system } }: Pick<Context, 'db'>): Promise<InvitationRow[]> {
   return system<InvitationRow[]>`
-    SELECT id, email, role, all_clients, may_reveal, invited_by, iso(created_at) AS created_at,
+    SELECT id, email, role, all_clients, may_reveal, may_hold, invited_by, iso(created_at) AS created_at,
            iso(expires_at) AS expires_at, expires_at < now() AS expired,
            (SELECT coalesce(json_agg(json_build_object('id', entry.id, 'client_id', known.public_id, 'role', entry.role)
                 ORDER BY known.created_at, known.id), '[]')
@@ -77,7 +84,7 @@ export async function findInvitation(
 export async function takeInvitation(tx: Tx, token: string): Promise<(Invited & { id: string }) | undefined> {
   const [row] = await tx<(Omit<Invited, 'clients'> & { id: string; all_clients: boolean; clients: ClientAccess[] })[]>`
     DELETE FROM operator_invitations WHERE token_hash = ${hashToken(token)} AND expires_at > now()
-    RETURNING id, email, role, all_clients, clients, may_reveal`;
+    RETURNING id, email, role, all_clients, clients, may_reveal, may_hold`;
   if (!row) return undefined;
   const { all_clients, clients, ...invited } = row;
   return { ...invited, clients: all_clients ? null : clients };

@@ -23,6 +23,8 @@ export type Operator = Access & {
   name: string;
   /** May reveal patient details that the role hides. */
   may_reveal: boolean;
+  /** May place and lift legal holds. */
+  may_hold: boolean;
   totp: boolean;
   /** How many passkeys and unused recovery codes the operator has. */
   passkeys: number;
@@ -52,6 +54,7 @@ export type NewOperator = {
   role: OperatorRole;
   all_clients?: boolean;
   may_reveal?: boolean;
+  may_hold?: boolean;
   password_hash: string;
   password_temporary: boolean;
 };
@@ -218,6 +221,7 @@ export type OperatorChanges = {
   role?: OperatorRole | undefined;
   all_clients?: boolean | undefined;
   may_reveal?: boolean | undefined;
+  may_hold?: boolean | undefined;
   disabled?: boolean | undefined;
 };
 
@@ -228,7 +232,7 @@ export type OperatorChanges = {
 export async function changeOperator(
   tx: Tx,
   id: string,
-  { name, role, all_clients, may_reveal, disabled }: OperatorChanges,
+  { name, role, all_clients, may_reveal, may_hold, disabled }: OperatorChanges,
 ): Promise<OperatorRole | undefined> {
   const [changed] = await tx<{ role: OperatorRole }[]>`
     UPDATE operators SET name = coalesce(${name ?? null}, name),
@@ -239,6 +243,7 @@ export async function changeOperator(
       )},
       role_limit = CASE WHEN sso_subject IS NOT NULL THEN coalesce(${role ?? null}, role_limit) END,
       all_clients = coalesce(${all_clients ?? null}, all_clients), may_reveal = coalesce(${may_reveal ?? null}, may_reveal),
+      may_hold = coalesce(${may_hold ?? null}, may_hold),
       disabled_at = CASE ${disabled ?? null}::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL
                     ELSE disabled_at END
      WHERE id = ${id} RETURNING role`;

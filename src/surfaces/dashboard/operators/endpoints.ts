@@ -86,7 +86,11 @@ export const operators_endpoints: readonly Endpoint[] = [
         if (access !== undefined) await setClients(tx, id, access ?? []);
         if (sso_link !== undefined) await allowLinking(tx, id, sso_link, operator.id);
         if (!(await hasOwner(tx))) throw apiError('owner_last');
-        const access_changed = changes.role !== undefined || access !== undefined || changes.may_reveal !== undefined;
+        const access_changed =
+          changes.role !== undefined ||
+          access !== undefined ||
+          changes.may_reveal !== undefined ||
+          changes.may_hold !== undefined;
         if (access_changed || changes.disabled) await endOperatorSessions(tx, id);
         if (changes.disabled || isLowered(before, await readAccess(tx, id))) await endPreparations(tx, id);
         await recordInTransaction(tx);
@@ -136,16 +140,19 @@ export const operators_endpoints: readonly Endpoint[] = [
     errors: ['operator_exists', 'record_not_found', 'invalid_field', 'passwords_off', 'owner_from_provider'],
     handle: async ({ ctx, operator, body, auditSubject, recordInTransaction }) => {
       if (ctx.config.oidc_only) throw apiError('passwords_off');
-      const { email, role, clients = null, may_reveal = false } = body;
+      const { email, role, clients = null, may_reveal = false, may_hold = false } = body;
       if (role === 'owner' && clients) throw ownersHaveAll();
       if (role === 'owner') requireLocalSession(operator);
       const { id, token, expires_at } = await ctx.db.system.begin(async (tx) => {
         // The operator may have been disabled since the session was checked.
         if (!(await lockActiveOwner(tx, operator.id))) throw apiError('operator_session_over');
         if (await isEmailTaken(tx, email)) throw apiError('operator_exists', undefined, { field: 'email' });
-        const invited = { email, role, clients: await resolveClients(tx, clients), may_reveal };
+        const invited = { email, role, clients: await resolveClients(tx, clients), may_reveal, may_hold };
         const created = await addInvitation(tx, invited, operator);
-        auditSubject({ subject: created.id, detail: { email: email.toLowerCase(), role, clients, may_reveal } });
+        auditSubject({
+          subject: created.id,
+          detail: { email: email.toLowerCase(), role, clients, may_reveal, may_hold },
+        });
         await recordInTransaction(tx);
         return created;
       });

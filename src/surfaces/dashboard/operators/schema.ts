@@ -14,6 +14,8 @@ export const operator_access = {
   clients: Type.Array(Type.Object({ id, ...client_access })),
   /** May reveal patient details that the role hides. */
   may_reveal: Type.Boolean(),
+  /** May place and lift legal holds. */
+  may_hold: Type.Boolean(),
 };
 
 /** An operator's access as an owner sets it. `clients`: null for all clients. */
@@ -23,6 +25,7 @@ export const access_changes = {
     nullable(Type.Array(Type.Object(client_access, { additionalProperties: false }), { minItems: 1, maxItems: 500 })),
   ),
   may_reveal: Type.Optional(Type.Boolean()),
+  may_hold: Type.Optional(Type.Boolean()),
 };
 const changed_access = Type.Object(access_changes);
 export type AccessChanges = Static<typeof changed_access>;
