@@ -1,3 +1,4 @@
+import { apiError } from '../../catalog/errors.ts';
 import { csvLine } from '../../platform/csv.ts';
 import type { Query } from '../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
@@ -42,6 +43,20 @@ export async function recordDisposals(
 
 /** The days that a report is about, as dates (UTC), inclusive. */
 export type ReportPeriod = { since?: string | undefined; until?: string | undefined };
+
+/** Throws if a date does not exist, or the period ends before it starts. */
+export function checkReportPeriod({ since, until }: ReportPeriod): void {
+  for (const [field, date] of Object.entries({ since, until })) {
+    if (date === undefined) continue;
+    const time = Date.parse(`${date}T00:00:00Z`);
+    if (Number.isNaN(time) || new Date(time).toISOString().slice(0, 10) !== date) {
+      throw apiError('invalid_field', { rule: `${field} must be a date such as 2031-03-03` }, { field });
+    }
+  }
+  if (since !== undefined && until !== undefined && until < since) {
+    throw apiError('invalid_field', { rule: 'until must not be before since' }, { field: 'until' });
+  }
+}
 
 /** The report, newest day first. A client that was erased is still part of it, for those who may see all clients. */
 export function listDisposals(

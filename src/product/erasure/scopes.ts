@@ -1,3 +1,4 @@
+import { apiError } from '../../catalog/errors.ts';
 import { parseId } from '../../catalog/ids.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
@@ -16,6 +17,41 @@ export async function findOrganizationScope(
       WHERE org_id = ${organization} OR id = ${parseId(organization) ?? null}::uuid`,
   );
   return row && { of: 'organization', client_id, organization_id: row.id, org_id: row.org_id };
+}
+
+/**
+ * What a legal hold is to cover. A patient need not be stored: an MRN is enough. Throws if the names do not fit the
+ * coverage, or if there is no such practice or patient.
+ */
+export async function findHoldScope(
+  ctx: Pick<Context, 'db'>,
+  client_id: string,
+  {
+    covers,
+    organization,
+    patient,
+  }: { covers: ErasureScope['of']; organization?: string | undefined; patient?: string | undefined },
+): Promise<ErasureScope> {
+  const needed: readonly string[] = {
+    client: [],
+    organization: ['organization'],
+    patient: ['organization', 'patient'],
+  }[covers];
+  for (const [field, value] of Object.entries({ organization, patient })) {
+    const rule =
+      value === undefined ? `${field} is required for this coverage` : `${field} does not belong to this coverage`;
+    if ((value !== undefined) !== needed.includes(field)) throw apiError('invalid_field', { rule }, { field });
+  }
+  if (organization === undefined) return { of: 'client', client_id };
+  const scope = await findOrganizationScope(ctx, client_id, organization);
+  if (!scope) throw apiError('record_not_found', { noun: 'Organization', id: organization });
+  if (patient === undefined) return scope;
+  const found = await findPatientScope(ctx, { client_id, organization_id: scope.organization_id }, patient);
+  // An ID that is none of a patient would be taken for an MRN.
+  if (found.patient.id === null && parseId(patient) !== undefined) {
+    throw apiError('record_not_found', { noun: 'Patient', id: patient });
+  }
+  return found;
 }
 
 type Stored = {

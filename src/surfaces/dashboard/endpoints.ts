@@ -13,6 +13,7 @@ import { operators_endpoints } from './operators/endpoints.ts';
 import { overview_endpoints } from './overview/endpoints.ts';
 import { records_endpoints } from './records/endpoints.ts';
 import { requests_endpoints } from './requests/endpoints.ts';
+import { retention_endpoints } from './retention/endpoints.ts';
 import { type FindSandboxEmr, sandboxEndpoints } from './sandbox/endpoints.ts';
 import { sign_in_endpoints } from './sign-in/endpoints.ts';
 import { webhooks_endpoints } from './webhooks/endpoints.ts';
@@ -42,6 +43,7 @@ export function dashboardEndpoints({
     ...emr_apps_endpoints,
     ...operators_endpoints,
     ...installation_endpoints,
+    ...retention_endpoints,
     ...me_endpoints,
   ];
 }
