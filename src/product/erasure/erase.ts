@@ -23,9 +23,10 @@ export type ErasurePlan = { rows: ErasureCounts; linked_accounts: number; unfini
 /** How long an erasure waits for the jobs of the accounts it has unlinked. */
 const wait_ms = 15_000;
 
-/** Counts what an erasure would delete, and deletes nothing. */
+/** Counts what an erasure would delete, and deletes nothing. A legal hold refuses it like the erasure itself. */
 export async function planErasure(ctx: Pick<Context, 'db'>, scope: ErasureScope): Promise<ErasurePlan> {
   return ctx.db.tenant(scope.client_id, async (tx) => {
+    await refuseIfHeld(tx, scope);
     await allowTime(tx);
     const rows: ErasureCounts = {};
     for (const [table, rules] of erasableTables()) {

@@ -7,7 +7,7 @@ import { role_labels } from '../../service/types.ts';
 
 type Access = Pick<
   ResponseOf<'operators.list'>['operators'][number],
-  'role' | 'all_clients' | 'clients' | 'may_reveal'
+  'role' | 'all_clients' | 'clients' | 'may_reveal' | 'may_hold'
 >;
 
 const role_options = [
@@ -68,17 +68,23 @@ export function AccessFields({ of }: { of?: Access }) {
           For the Support role, which hides them. Every reveal is recorded in the audit log.
         </Text>
       </div>
+      <div>
+        <Checkbox name="may_hold" label="Can place and lift legal holds" defaultChecked={of?.may_hold ?? false} />
+        <Text size="xs" c="dimmed" mt={4}>
+          Not part of any role, not even of Owner. It needs Read-only at least.
+        </Text>
+      </div>
     </>
   );
 }
 
 /** The access that the fields describe. With roles per client, the role for all clients is not used. */
 export function readAccess(form: FormData): Omit<Body<'invitations.create'>, 'email'> {
-  const may_reveal = form.get('may_reveal') !== null;
-  if (form.get('access') === 'all') return { role: String(form.get('role')), clients: null, may_reveal };
+  const rights = { may_reveal: form.get('may_reveal') !== null, may_hold: form.get('may_hold') !== null };
+  if (form.get('access') === 'all') return { role: String(form.get('role')), clients: null, ...rights };
   const clients = [...form].flatMap(([name, role]) => {
     const [kind, client_id = ''] = name.split(' ');
     return kind === 'client' && role !== '' ? [{ client_id, role: String(role) }] : [];
   });
-  return { role: 'support', clients, may_reveal };
+  return { role: 'support', clients, ...rights };
 }

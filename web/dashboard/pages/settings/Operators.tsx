@@ -104,7 +104,7 @@ export function Operators() {
 }
 
 /** `Operator · All clients`, or one line per client. */
-function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' | 'may_reveal'> }) {
+function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' | 'may_reveal' | 'may_hold'> }) {
   const clients = useClientOptions();
   const findName = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
   return (
@@ -123,6 +123,7 @@ function Access({ of }: { of: Pick<Operator, 'role' | 'all_clients' | 'clients' 
         ))}
       {!of.all_clients && of.clients.length === 0 && 'No clients'}
       {of.may_reveal && <div className="secondary">Can reveal patient details</div>}
+      {of.may_hold && <div className="secondary">Can place and lift legal holds</div>}
     </>
   );
 }
