@@ -132,11 +132,11 @@ describe('settings page', () => {
     await page.getByLabel('Practice').fill(practice?.org_id ?? '');
     await page.getByRole('dialog').getByRole('button', { name: 'Place hold' }).click();
     await holds.getByText(`Patient LK100001 of practice ${practice?.org_id}`).waitFor();
-    await holds.getByText('In force').waitFor();
+    await holds.getByRole('cell', { name: 'In force' }).waitFor();
     await expectAccessible(page);
     await holds.getByRole('button', { name: 'Lift' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Lift' }).click();
-    await expect.poll(() => holds.getByText('In force').count()).toBe(0);
+    await expect.poll(() => holds.getByRole('cell', { name: 'In force' }).count()).toBe(0);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 });

@@ -44,16 +44,16 @@ const findAlerts = async () => {
   return problems.filter(({ code }) => code === 'scanner_unavailable').map(({ summary }) => summary);
 };
 /** Requests to the EMR that store a document. */
-const countSent = async () => {
-  const { body } = await fixture.api.control('GET', '/control/ledger');
-  return JSON.stringify(body).split('upload_document').length - 1;
-};
+const countSent = async () =>
+  (await fixture.api.ledger()).filter(({ operation }) => operation === 'upload_document').length;
 
 test('a document is scanned before it is sent to the EMR', async () => {
+  const before = await countSent();
   const { document_id } = (await form.upload({}, pdf('clean'))).body;
   const event = await form.untilEvent(document_id);
   expect(event.event_type).toBe('document.uploaded');
   expect(scanner.scanned.map((content) => content.equals(pdf('clean')))).toStrictEqual([true]);
+  expect(await countSent()).toBe(before + 1);
 });
 
 test('an infected document is not sent, and its failure says so', async () => {
@@ -74,7 +74,7 @@ test('nothing of a referral is written if one of its documents is infected', asy
   const files = [attach('clean.pdf'), attach('infected.pdf', pdf(infection))];
   const { body } = await fixture.api.call('POST', '/v1/referrals', { body: referralBody({ documents: files }) });
   const event = await fixture.api.untilEvent(body.job_id);
-  expect(event.event_type).toBe('referral.creation_failed');
+  expect(event.event_type).toBe('referral.failed');
   const job = await fixture.api.job(body.job_id);
   expect(job.error).toMatchObject({
     code: 'document_infected',

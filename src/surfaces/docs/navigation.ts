@@ -51,6 +51,11 @@ export const sections: readonly Section[] = [
       guide('what-to-watch', 'What to watch', 'Metrics, traces, alerts and what to do about them.'),
       guide('alerts', 'Alerts', 'Email and webhooks to operators, quiet hours and the daily summary.'),
       guide('backups', 'Backups and upgrades', 'Backups, what to do after a restore, and new versions.'),
+      guide(
+        'retention',
+        'Retention and legal holds',
+        'What is deleted when, holds, the disposal report, and scanning documents.',
+      ),
       guide('high-availability', 'High availability', 'Several processes, failover, PgBouncer, rolling restarts.'),
       guide('reverse-proxy', 'Reverse proxy', 'HTTPS in front of the service, and TLS to the database.'),
       file('security', 'Security', 'SECURITY.md', 'Secrets, tenant isolation, audit log, reporting a vulnerability.'),
