@@ -10,10 +10,10 @@ import type { Database, Sql } from '../src/platform/db/database.ts';
 import { claimLeases } from '../src/platform/db/lease.ts';
 import { openServer } from '../src/platform/db/openServer.ts';
 import { findDisclosures } from '../src/product/disclosures/disclosures.ts';
-import { purgeJobInputs } from '../src/product/erasure/retention.ts';
+import { purgeEvents, purgeJobInputs } from '../src/product/erasure/retention.ts';
 import { listJobs } from '../src/product/jobs/listJobs.ts';
 import { readPage } from '../src/product/records/readRecords.ts';
-import { listEvents, purgeEvents } from '../src/product/webhooks/events.ts';
+import { listEvents } from '../src/product/webhooks/events.ts';
 import { findRecords } from '../src/surfaces/dashboard/audit/queries.ts';
 import { browseEvents } from '../src/surfaces/dashboard/events/queries.ts';
 import { filtered_kinds, type Installation, openInstallation, ready_rows } from './growthRows.ts';
@@ -65,7 +65,7 @@ const works: readonly Work[] = [
   },
   { name: 'the newest disclosures of a patient', run: (each) => disclosures(each, 0) },
   { name: 'disclosures of a patient from the middle of the list', run: (each) => disclosures(each, 500) },
-  { name: 'a purge of events with nothing to do', run: ({ db }) => purgeEvents(db.system, 30) },
+  { name: 'a purge of events with nothing to do', run: ({ db }) => purgeEvents({ db }, 30) },
   { name: 'a purge of requests of jobs with nothing to do', run: ({ db }) => purgeJobInputs({ db }, 90) },
 ];
 

@@ -52,6 +52,7 @@ await runScript(async () => {
 async function runSteps() {
   ensureInstalled();
   const chromium = ensureChromium();
+  ensureServers();
   const args = process.argv.slice(2);
   const changed = args.find((arg) => /^--changed(=|$)/.test(arg));
   const others = args.filter((arg) => arg !== changed);
@@ -220,17 +221,24 @@ function findChromium() {
 }
 
 function installChromium() {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined;
-  process.stdout.write('Installing Chromium (apt-get) …\n');
+  return installPackages('Chromium', ['chromium-headless-shell']) ? findChromium() : undefined;
+}
+
+/** Programs of other parties that tests run. Without them, the tests use servers of their own. */
+function ensureServers() {
+  if (!existsSync('/usr/sbin/rsyslogd')) installPackages('rsyslog', ['rsyslog', 'rsyslog-gnutls']);
+  if (!existsSync('/usr/sbin/clamd')) installPackages('clamd', ['clamav-daemon']);
+}
+
+/** Returns whether the packages are installed: only root on Debian can. */
+function installPackages(name, packages) {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return false;
+  process.stdout.write(`Installing ${name} (apt-get) …\n`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  for (const args of [
+  return [
     ['update', '-q'],
-    ['install', '-q', '-y', '--no-install-recommends', 'chromium-headless-shell'],
-  ]) {
-    const { status } = spawnSync('apt-get', args, { stdio: 'inherit', env });
-    if (status !== 0) return undefined;
-  }
-  return findChromium();
+    ['install', '-q', '-y', '--no-install-recommends', ...packages],
+  ].every((args) => spawnSync('apt-get', args, { stdio: 'inherit', env }).status === 0);
 }
 
 /** Processes that outlive the run are killed and fail it. */

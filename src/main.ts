@@ -213,7 +213,7 @@ async function openContext(
     if (payload !== 'keys' && payload !== undefined) return;
     keys.key_ring.reload().catch((error) => log.error({ err: error }, 'key file not read'));
   });
-  telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics }));
+  telemetry.exportMetrics(metrics.registry, () => measureQueues({ db, metrics, config }));
   closers.push(telemetry.close);
   const audit = await openAudit(db, keys.system_keys);
   await recordOutsideConnectors(audit, loaded);

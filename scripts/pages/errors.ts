@@ -104,6 +104,8 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'emr_app_in_use',
     'emr_check_refused',
     'erasure_blocked',
+    'legal_hold_active',
+    'legal_hold_not_allowed',
     'job_not_repeatable',
     'job_not_reviewable',
     'master_key_in_settings',

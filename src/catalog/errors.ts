@@ -213,6 +213,11 @@ export const errors = {
     status: 409,
     message: '{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.',
   },
+  legal_hold_active: {
+    status: 409,
+    message:
+      'Nothing was erased: legal hold {hold} covers this data. It must be lifted first, by an operator with the permission for legal holds.',
+  },
   appointment_not_in_emr: {
     status: 409,
     message: 'The appointment has no EMR ID. Wait for the event of its booking, or correct it if it has failed.',

@@ -132,6 +132,19 @@ export const failures = {
     remedy: 'Have the operator allow the address in the settings, or link the EMR at another one.',
     send_again: 'unchanged',
   },
+  document_infected: {
+    label: 'Infected document',
+    cause: 'The virus scanner of this installation found something in a document. Nothing was sent to the EMR.',
+    remedy: 'Check where the file comes from, and send a clean one.',
+    send_again: 'corrected',
+  },
+  scanner_unavailable: {
+    label: 'Document scanner unavailable',
+    cause:
+      'The virus scanner of this installation did not scan the document, so it was not sent to the EMR. The job is retried for 24 hours.',
+    remedy: 'Wait until the scanner is available.',
+    send_again: 'unchanged',
+  },
   unavailable: {
     label: 'EMR unavailable',
     cause: 'The EMR was unreachable, overloaded or failing. The job is retried for an hour.',

@@ -125,6 +125,10 @@ export const operator_errors = {
     status: 403,
     message: 'You do not have permission to see disclosures. Ask an owner for it.',
   },
+  legal_hold_not_allowed: {
+    status: 403,
+    message: 'You do not have permission to place or lift legal holds. Ask an owner for it.',
+  },
   operator_clients_lacking: { status: 403, message: 'This requires access to all clients.' },
   operator_request_foreign: {
     status: 403,

@@ -46,6 +46,7 @@ const by_code: { readonly [Code in ErrorCode]?: string } = {
   idempotency_key_invalid: 'Send one key, such as a UUID.',
   idempotency_key_running: 'Send the same request with the same key again in a second.',
   idempotency_key_reused: 'Send the request with a new key, or the first request again with this one.',
+  legal_hold_active: 'Have the legal hold lifted first, if it no longer applies.',
   job_not_repeatable: 'Read the job. Only failed jobs can run again.',
   document_type_unsupported: 'Convert the document to PDF, JPEG or PNG.',
   document_too_large: 'Split the document, or reduce its resolution.',

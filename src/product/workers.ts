@@ -9,13 +9,13 @@ import { expireAccount } from './accounts/accounts.ts';
 import { requireConnector } from './accounts/connectAccount.ts';
 import { signOutAccounts } from './accounts/signOutAccounts.ts';
 import { type AuditAnchor, openAnchor } from './audit/anchors.ts';
-import { rotateRequests } from './audit/requests.ts';
+import { openForwarding } from './audit/collector.ts';
 import { sealAudit } from './audit/seals.ts';
 import { verifyIfDue } from './audit/verification.ts';
 import type { Context } from './context.ts';
 import { refreshDirectory } from './directory/refreshDirectory.ts';
 import { collectDisclosures, purgePatientReads } from './disclosures/disclosures.ts';
-import { purgeJobInputs, purgeUnlinkedCaches } from './erasure/retention.ts';
+import { purgeExpired } from './erasure/retention.ts';
 import { purgeExpiredKeys } from './jobs/idempotencyKeys.ts';
 import { boundLanePauses } from './jobs/lanes.ts';
 import { findExpiredParkedJobs, findStrandedJobs, repairStrandedJob, unparkExpiredJob } from './jobs/park.ts';
@@ -33,7 +33,6 @@ import { noticeTimeline, purgeChanges } from './records/changes.ts';
 import { requestDueSyncs } from './records/syncPasses.ts';
 import { deliver } from './webhooks/deliver.ts';
 import { boundDeliveryPauses } from './webhooks/deliveries.ts';
-import { purgeEvents } from './webhooks/events.ts';
 import { purgeReceived } from './webhooks/receiver/receivers.ts';
 import { job_handlers } from './writes/jobHandlers.ts';
 
@@ -62,31 +61,34 @@ export async function startWorkers(ctx: Context): Promise<Workers> {
     createSource('deliveries', (lease, signal) => deliver(ctx, lease, signal, { circuits: endpoint_circuits })),
     { slots: ctx.config.worker_deliveries, lease_ms, onError },
   );
+  const forwarding = await openForwarding(ctx, { owner, lease_ms });
+  const forwarder = forwarding && startWorker(forwarding, { slots: 1, lease_ms, onError });
   await ctx.notifications.listen('chartwire_jobs', jobs.wake);
   await ctx.notifications.listen('chartwire_deliveries', deliveries.wake);
   const anchor = await openAnchor(ctx);
-  const tasks = startScheduledTasks(scheduledTasks(ctx, anchor), (name, error) =>
+  const tasks = startScheduledTasks(scheduledTasks(ctx, anchor, forwarder?.wake), (name, error) =>
     ctx.log.error({ reason: name, err: error }, 'scheduled task failed'),
   );
   return {
     alive: () => jobs.alive() && deliveries.alive(),
     stop: async () => {
-      await Promise.all([jobs.stop(grace_ms), deliveries.stop(grace_ms), tasks.stop(grace_ms)]);
-      await anchor.close();
+      await Promise.all([jobs.stop(grace_ms), deliveries.stop(grace_ms), tasks.stop(grace_ms), forwarder?.stop(0)]);
+      await Promise.all([anchor.close(), forwarding?.close()]);
     },
   };
 }
 
 const minute_ms = 60_000;
 
-function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
+/** `onSealed` is called when records may have joined the chain. */
+function scheduledTasks(ctx: Context, anchor: AuditAnchor, onSealed: () => void = () => {}): ScheduledTask[] {
   return [
     { name: 'sync', every_ms: minute_ms / 4, run: () => requestDueSyncs(ctx) },
     { name: 'parked', every_ms: 10 * minute_ms, run: () => unparkExpiredJobs(ctx) },
     { name: 'stranded jobs', every_ms: minute_ms, run: () => repairStrandedJobs(ctx) },
     { name: 'future times', every_ms: minute_ms / 4, run: () => boundFutureTimes(ctx) },
     // A removed record is only noticed once it is in the chain, so records are added soon.
-    { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance) },
+    { name: 'audit', every_ms: 1_000, run: () => sealAudit(ctx).finally(anchor.advance).finally(onSealed) },
     // Later than the records: those of a client that polls a list are then counted together.
     { name: 'disclosures', every_ms: minute_ms / 4, run: async () => void (await collectDisclosures(ctx)) },
     { name: 'audit_verification', every_ms: 60 * minute_ms, run: () => verifyIfDue(ctx) },
@@ -105,7 +107,6 @@ function scheduledTasks(ctx: Context, anchor: AuditAnchor): ScheduledTask[] {
 }
 
 async function purge(ctx: Context): Promise<void> {
-  const { config } = ctx;
   const { system } = ctx.db;
   await Promise.all([
     purgePublicTokens(system),
@@ -119,11 +120,8 @@ async function purge(ctx: Context): Promise<void> {
     purgeDevices(system),
     purgeAttempts(system),
     purgeExpiredKeys(system),
-    purgeEvents(system, config.event_days),
     purgeChanges(system),
-    purgeJobInputs(ctx, config.job_input_days),
-    purgeUnlinkedCaches(ctx, config.unlinked_days),
-    rotateRequests(system, config.requests_days),
+    purgeExpired(ctx),
     purgeReceived(system),
     purgePatientReads(ctx),
   ]);

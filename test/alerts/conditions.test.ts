@@ -322,6 +322,33 @@ test('a new owner is reported for a day, with the address and the page where acc
   await awaitAlerts('owner_added', 0);
 });
 
+test('an alert is open while documents wait for the scanner', async () => {
+  await fixture.owner`INSERT INTO document_scanner_failures (problem, since, failure)
+    VALUES ('unavailable', now() - interval '2 minutes', 'The scanner at scanner:3310 did not respond in time.')`;
+  expect(await awaitAlerts('scanner_unavailable', 1)).toMatchObject([
+    { summary: 'Documents have not been scanned for 2 minutes. The scanner at scanner:3310 did not respond in time.' },
+  ]);
+  await fixture.owner`UPDATE document_scanner_failures SET last_at = now() - interval '6 minutes'`;
+  await awaitAlerts('scanner_unavailable', 0);
+});
+
+test('an alert is open while the collector lacks an audit record for more than five minutes', async () => {
+  const audit_collector_url = { protocol: 'syslog', host: 'siem', port: 6514, url: 'syslog+tls://siem' } as const;
+  const find = async (lag_s: number, configured = true) => {
+    const collector = { waiting: 7, lag_s, failing_since: new Date(), failure: 'siem:6514 refused the connection.' };
+    const queues = { ...(await readQueueDepth(fixture.ctx.db)), collector };
+    const config = { ...fixture.ctx.config, ...(configured && { audit_collector_url }) };
+    const problems = await findProblems(fixture.ctx.db.system, queues, { ...fixture.ctx, config });
+    return problems.filter(({ code }) => code === 'audit_collector_lagging').map(({ summary }) => summary);
+  };
+  expect(await find(301)).toStrictEqual([
+    '7 audit records wait for the collector, the oldest for 5 minutes. siem:6514 refused the connection.',
+  ]);
+  expect(await find(300)).toStrictEqual([]);
+  expect(await find(301, false)).toStrictEqual([]);
+  opened.add('audit_collector_lagging');
+});
+
 test('an approval that waits is reported until it is decided, without saying what it is about', async () => {
   const owner = await newOperator(fixture, 'owner');
   Object.assign(fixture.ctx.config, { four_eyes: ['credentials'] });

@@ -149,7 +149,7 @@ test('contains no query, body or patient data', async () => {
 
 describe('after the retention period', () => {
   const days = () => fixture.ctx.config.requests_days;
-  const rotate = () => rotateRequests(fixture.ctx.db.system, days());
+  const rotate = () => rotateRequests(fixture.ctx.db.system.pooled, days());
   const insertAt = async (ago: string): Promise<string> => {
     const [row] = await fixture.owner<{ id: string }[]>`
       INSERT INTO requests (id, at, endpoint, method, status, duration_ms)

@@ -14,6 +14,10 @@ test('a portable backup is loaded into a new database server, which continues', 
   const patients = (await api.call('GET', '/v1/patients')).body;
   const followed = await followChanges(api);
   expect(followed.ids.size).toBeGreaterThan(100);
+  const { sandbox } = await installation.read();
+  const patient = ['--client', sandbox.client_id, '--org', sandbox.org_id, '--patient', 'LK100001'];
+  const hold = ['holds', 'place', ...patient, '--reference', 'Case 17'];
+  expect(await installation.run(installation.data_dir, hold)).toMatchObject({ code: 0 });
   expect(await installation.backUp('--portable')).toMatchObject({ code: 0 });
   await first.stop();
 
@@ -24,6 +28,8 @@ test('a portable backup is loaded into a new database server, which continues', 
   ]);
   expect((await api.call('GET', '/v1/patients')).body).toStrictEqual(patients);
   await expectNewGeneration(api, followed);
+  const erasure = await installation.run(installation.restored_dir, ['erase', 'patient', ...patient, '--yes']);
+  expect(erasure, 'the hold is in force').toMatchObject({ code: 1, stderr: expect.stringContaining('legal hold') });
   const after = await accept({ api }, 2);
   expect(after.job_id).toBeGreaterThan(before.job_id);
   await api.untilEvent(after.job_id);

@@ -87,4 +87,61 @@ describe('settings page', () => {
     await page.getByRole('cell', { name: 'Audit log' }).waitFor();
     await expectAccessible(page);
   });
+
+  test('changes how long the data of a client is kept, and reports what was deleted', async () => {
+    const { owner, sandbox } = fixture.product;
+    await owner`INSERT INTO disposals (client_id, client, day, data, rule, days, rows)
+      SELECT id, public_id, '2031-03-03', 'events', 'setting', 30, 1234 FROM clients WHERE public_id = ${sandbox.client_id}`;
+    const page = await fixture.open(`/settings/clients/${sandbox.client_id}`);
+    const periods = page.getByRole('region', { name: 'Retention' });
+    await periods.getByRole('button', { name: 'Change' }).click();
+    await page.getByLabel('Request log').fill('8');
+    await page.getByLabel('Events, payloads and delivery attempts').fill('14');
+    await expectAccessible(page);
+    await page.getByLabel('Request log').fill('');
+    await page.getByRole('button', { name: 'Save', exact: true }).last().click();
+    await periods.getByText('this client, instead of 30 days').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('tab', { name: 'Retention' }).click();
+    const report = page.getByRole('table', { name: 'Disposal report' });
+    await report.getByText('1234').waitFor();
+    await expectAccessible(page);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    expect((await download).suggestedFilename()).toBe('disposals.csv');
+    await page.getByLabel('From').fill('2031-03-04');
+    await page.getByText('Nothing was deleted in this period.').waitFor();
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  });
+
+  test('places and lifts legal holds, which only operators with the permission can', async () => {
+    const { owner, sandbox } = fixture.product;
+    const path = `/settings/clients/${sandbox.client_id}`;
+    const before = await fixture.open(path);
+    const section = before.getByRole('region', { name: 'Legal holds' });
+    await section.getByText('No legal holds.').waitFor();
+    expect(await section.getByRole('button').count()).toBe(0);
+    await owner`UPDATE operators SET may_hold = true`;
+    await owner`SELECT pg_notify('chartwire_operators', '')`;
+    const page = await fixture.open(path);
+    const holds = page.getByRole('region', { name: 'Legal holds' });
+    await holds.getByRole('button', { name: 'Place hold' }).click();
+    await page.getByLabel('Reference').fill('Case 17');
+    await page.getByLabel('Covers').selectOption('A patient of a practice');
+    await page.getByLabel('Practice').fill('unknown-practice');
+    await page.getByLabel('Patient', { exact: true }).fill('LK100001');
+    await expectAccessible(page);
+    await page.getByRole('dialog').getByRole('button', { name: 'Place hold' }).click();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    const [practice] = await owner<{ org_id: string }[]>`SELECT org_id FROM organizations LIMIT 1`;
+    await page.getByLabel('Practice').fill(practice?.org_id ?? '');
+    await page.getByRole('dialog').getByRole('button', { name: 'Place hold' }).click();
+    await holds.getByText(`Patient LK100001 of practice ${practice?.org_id}`).waitFor();
+    await holds.getByRole('cell', { name: 'In force' }).waitFor();
+    await expectAccessible(page);
+    await holds.getByRole('button', { name: 'Lift' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Lift' }).click();
+    await expect.poll(() => holds.getByRole('cell', { name: 'In force' }).count()).toBe(0);
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  });
 });

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { findQueryLogs } from '../../src/surfaces/cli/doctor.ts';
+import { findQueryLogs } from '../../src/surfaces/cli/proxyLog.ts';
 
 async function configure(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'nginx-'));

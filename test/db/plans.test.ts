@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, type Database, openDatabase, type Query, type Sql } from '../../src/platform/db/database.ts';
 import { migrate } from '../../src/platform/db/migrate.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
+import { purgeEvents } from '../../src/product/erasure/retention.ts';
 import { listJobs } from '../../src/product/jobs/listJobs.ts';
-import { purgeEvents } from '../../src/product/webhooks/events.ts';
 import { countFailed } from '../../src/product/webhooks/resend.ts';
 import { jobsOfPatient } from '../../src/product/writes/patients/patientLane.ts';
 import { browseEvents } from '../../src/surfaces/dashboard/events/queries.ts';
@@ -98,9 +98,9 @@ it('pages of a large table are planned once, not at every execution', async () =
   await repeat(12, () => listJobs(db, tenant.client_id, {}));
   await repeat(12, () => listJobs(db, tenant.client_id, { state: 'failed' }));
   await repeat(12, () => browseEvents(db, tenant.client_id, { page_size: 50 }));
-  await repeat(12, () => purgeEvents(db.system, 30));
+  await repeat(12, () => purgeEvents({ db }, 30));
   // The first five executions are planned with their values, to compare.
   expect.soft(await replanned(db.service.pooled, 'FROM jobs')).toBeLessThanOrEqual(5);
   expect.soft(await replanned(db.service.pooled, 'FROM events')).toBeLessThanOrEqual(5);
-  expect.soft(await replanned(db.system.pooled, 'DELETE FROM events')).toBeLessThanOrEqual(5);
+  expect.soft(await replanned(db.service.pooled, 'DELETE FROM events')).toBeLessThanOrEqual(5);
 });

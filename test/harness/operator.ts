@@ -61,7 +61,12 @@ export function toOperator(fixture: Fixture, { status, body, headers }: ApiRespo
 let created = 0;
 
 /** Where an invited operator has access, in place of all clients, and whether hidden details can be revealed. */
-type Access = { clients?: Parameters<typeof resolveClients>[1]; may_reveal?: boolean; may_see_disclosures?: boolean };
+type Access = {
+  clients?: Parameters<typeof resolveClients>[1];
+  may_reveal?: boolean;
+  may_see_disclosures?: boolean;
+  may_hold?: boolean;
+};
 
 /**
  * Creates an operator by an invitation and signs in. The invitation is stored without a request, so that it does not
@@ -70,14 +75,14 @@ type Access = { clients?: Parameters<typeof resolveClients>[1]; may_reveal?: boo
 export async function newOperator(
   fixture: Pick<TestSandbox, 'sandbox' | 'ctx'>,
   role: OperatorRole,
-  { clients = null, may_reveal = false, may_see_disclosures = false }: Access = {},
+  { clients = null, may_reveal = false, may_see_disclosures = false, may_hold = false }: Access = {},
 ): Promise<TestOperator & { id: string; email: string; password: string }> {
   const email = `${role}-${++created}@example.test`;
   const password = `the password of ${email}`;
   const { token } = await fixture.ctx.db.system.begin(async (tx) =>
     addInvitation(
       tx,
-      { email, role, clients: await resolveClients(tx, clients), may_reveal, may_see_disclosures },
+      { email, role, clients: await resolveClients(tx, clients), may_reveal, may_see_disclosures, may_hold },
       await sandboxOwner(fixture, tx),
     ),
   );

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
-import { type EventPage, listEvents, purgeEvents } from '../../src/product/webhooks/events.ts';
+import { purgeEvents } from '../../src/product/erasure/retention.ts';
+import { type EventPage, listEvents } from '../../src/product/webhooks/events.ts';
 import { resendEvent } from '../../src/product/webhooks/resend.ts';
 import { respondWith } from '../harness/receiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
@@ -190,8 +191,8 @@ describe('old events', () => {
     await setCreatedAt(foreign, daysAgo(40));
     const recent = await emit(fixture);
     await fixture.owner`DELETE FROM events WHERE created_at < now() - interval '30 days' AND id <> ALL (${[...old, foreign]}::uuid[])`;
-    expect(await purgeEvents(fixture.db.system, 30, 2)).toBe(4);
-    expect(await purgeEvents(fixture.db.system, 30, 2)).toBe(0);
+    expect(await purgeEvents(fixture, 30, 2)).toBe(4);
+    expect(await purgeEvents(fixture, 30, 2)).toBe(0);
     const rows = await fixture.owner<{ id: string }[]>`
       SELECT id FROM events WHERE client_id IN (${tenant.client_id}, ${other.client_id})`;
     expect(rows.map((row) => row.id)).toEqual([recent]);
@@ -314,7 +315,7 @@ describe('totals of many events', () => {
     await list();
     await fixture.owner`UPDATE events SET created_at = created_at - interval '20 days' WHERE id IN (
       SELECT id FROM events WHERE account_id = ${tenant.account_id} AND type = 'sync.failed' LIMIT 100)`;
-    await purgeEvents(fixture.db.system, 10);
+    await purgeEvents(fixture, 10);
     expect(await totals()).toStrictEqual([1_100, 800, 300, 0]);
     await fixture.db.tenant(
       tenant.client_id,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { StartFailure } from '../errors.ts';
 import { alert_settings } from './alertSettings.ts';
+import { collector_settings } from './collectorSettings.ts';
 import { key_settings } from './keySettings.ts';
 import { operator_settings } from './operatorSettings.ts';
 import { type ResolvedSecrets, resolveSecrets } from './secretSources.ts';
@@ -21,6 +22,7 @@ import {
   sampler_names,
   sandbox,
   share,
+  tcpAddress,
   text,
 } from './settingValues.ts';
 
@@ -167,6 +169,7 @@ export const settings = {
     parse: (value) => (value ? privateAddress('AUDIT_ANCHOR_URL', value) : undefined),
   } satisfies Setting<string | undefined>,
   AUDIT_VERIFY_HOURS: number('Hours between verifications of the whole audit log.', 24, 1, 8_760),
+  ...collector_settings,
   ...alert_settings,
   LOG_LEVEL: choice(
     'Log level: fatal, error, warn, info, debug, trace or silent.',
@@ -277,6 +280,13 @@ export const settings = {
   PDF_JAVASCRIPT: offOrOn(
     'on: also accepts PDF documents that contain JavaScript, and protected ones that cannot be checked.',
   ),
+  DOCUMENT_SCANNER: {
+    description:
+      'Virus scanner (clamd, or a server with its protocol) that checks documents before they are sent to an EMR: tcp://host:port, port 3310 if omitted. The connection is not encrypted, so the scanner must be on this machine or on a network that you trust.',
+    example: 'tcp://127.0.0.1:3310',
+    default: 'none: documents are not scanned',
+    parse: (value, _env, name) => (value ? tcpAddress(name, value, 3310) : undefined),
+  } satisfies Setting<{ host: string; port: number } | undefined>,
   WORKER_JOBS: number('Jobs a worker process runs in parallel. One client gets at most half of them.', 32, 1, 500),
   WORKER_DELIVERIES: number(
     'Webhook deliveries a worker process makes in parallel. One client gets at most half of them.',

@@ -138,6 +138,16 @@ export function privateAddress(name: string, value: string): string {
   throw new StartFailure(`${name} must use https, unless it is on this machine.`);
 }
 
+/** Host and port of `tcp://host:port`, without anything after it. */
+export function tcpAddress(name: string, value: string, port: number): { host: string; port: number } {
+  const url = parseUrl(address(name, value, ['tcp:']));
+  const complete = url !== undefined && url.hostname !== '' && url.username === '' && url.password === '';
+  if (complete && ['', '/'].includes(url.pathname) && url.search === '' && url.hash === '') {
+    return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) || port };
+  }
+  throw new StartFailure(`${name} must have the form tcp://host:port, without anything after it.`);
+}
+
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || /^(127(\.\d+){3}|\[?::1\]?)$/.test(host);
 }

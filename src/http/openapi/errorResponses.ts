@@ -80,6 +80,7 @@ const fills: Fills = {
   record_not_found: { noun: 'Record', id: '01a1c5f0a4e87b21b3d94c6f7a8e9099' },
   quota_exceeded: { quota: '300 live fetches and dry runs per minute' },
   erasure_blocked: { jobs: '2' },
+  legal_hold_active: { hold: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   claim_exists: { claim_id: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   first_sync_pending: { list: 'providers' },
   job_not_repeatable: { reason: 'The job has not finished yet.' },

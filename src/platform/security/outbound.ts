@@ -15,6 +15,9 @@ export type Outbound = {
   close(): Promise<void>;
 };
 
+/** PEM texts: the authorities that are trusted instead of the public ones, and our own certificate with its key. */
+export type TlsFiles = { ca?: string; cert?: string; key?: string };
+
 /** All addresses of a host name. */
 export type Lookup = (hostname: string) => Promise<{ address: string; family: number }[]>;
 
@@ -24,7 +27,7 @@ export type Lookup = (hostname: string) => Promise<{ address: string; family: nu
  * for the same reason: they stay with the checked address, and every new connection is checked again. TLS still verifies
  * the host name.
  */
-export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound {
+export function createOutbound(rules: UrlRules & { lookup?: Lookup; tls?: TlsFiles | undefined }): Outbound {
   const lookup = rules.lookup ?? ((hostname) => systemLookup(hostname, { all: true }));
   const agents = createIdentityAgents(
     (secureContext) =>
@@ -37,6 +40,7 @@ export function createOutbound(rules: UrlRules & { lookup?: Lookup }): Outbound 
           new Pool(origin, {
             ...options,
             connect: connectWith(secureContext, {
+              ...rules.tls,
               timeout: connect_timeout_ms,
               lookup: guardedLookup(new URL(origin), rules, lookup),
             }),

@@ -79,13 +79,13 @@ export function createMetrics() {
     }),
     waiting: new Gauge({
       name: 'chartwire_waiting',
-      help: 'Waiting work: queued jobs, jobs that wait for another attempt (also counted as queued), parked jobs, pending deliveries.',
+      help: 'Waiting work: queued jobs, jobs that wait for another attempt (also counted as queued), parked jobs, pending deliveries, audit records that the collector does not have (only if one is configured).',
       labelNames: ['queue'],
       registers: [registry],
     }),
     lag: new Gauge({
       name: 'chartwire_waiting_oldest_seconds',
-      help: 'Age of the oldest work that is ready, in seconds. Retried: time since the first failed attempt. Changes: age of the oldest that the change feed does not show yet.',
+      help: 'Age of the oldest work that is ready, in seconds. Retried: time since the first failed attempt. Changes: age of the oldest that the change feed does not show yet. Audit collector: age of the oldest record that was not sent.',
       labelNames: ['queue'],
       registers: [registry],
     }),

@@ -79,6 +79,26 @@ export const alert_catalogue = {
       'Check that a worker is running and what it logs. Find in pg_locks who holds an advisory lock; if it is not Chartwire, treat it as a security incident and run chartwire audit verify.',
     page: 'Audit log',
   },
+  audit_collector_lagging: {
+    title: 'Audit log not reaching its collector',
+    severity: 'critical',
+    cause:
+      'The oldest record of the audit log that the collector of the settings does not have is more than five minutes old. Nothing is lost: the records are sent when the collector accepts them again.',
+    remedy:
+      'Check that the collector is running and that its certificate is valid; chartwire doctor tries the connection, and the alert says why the last attempt failed.',
+    page: 'Audit log',
+    reminder_days: [1],
+  },
+  scanner_unavailable: {
+    title: 'Documents not scanned',
+    severity: 'critical',
+    cause:
+      'The document scanner of the settings has not scanned a document for a minute. Jobs with documents wait for it, and fail after 24 hours.',
+    remedy:
+      'Check that the scanner is running and reachable from the workers; chartwire doctor asks it. If it refuses a document because of its size, raise its limit (StreamMaxLength of clamd). Jobs resume automatically.',
+    page: 'Jobs, filtered by “Queued”',
+    reminder_days: [1],
+  },
   owner_added: {
     title: 'New owner',
     severity: 'critical',

@@ -5,6 +5,7 @@ import { formatDestination } from '../../platform/security/outbound.ts';
 import { createStamp, findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import type { Context } from '../context.ts';
 import { countPatientReads, export_actions } from '../disclosures/disclosures.ts';
+import { listScannerFailures } from '../jobs/documentScan.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
 
@@ -39,6 +40,8 @@ const of_installation = { client_id: null, organization_id: null, count: 1 };
 /** Longer than the pause between two attempts of a job or a delivery that is retried soon. */
 const stalled_s = 300;
 const feed_stalled_s = 60;
+/** Longer than a restart of clamd, which reads its signatures first. */
+const scanner_failing_s = 60;
 const old_transaction_s = 900;
 /** Longer than it takes to restart an EMR or a receiver; a job is then at its eighth attempt, a webhook at its third. */
 const failing_s = 300;
@@ -156,6 +159,26 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     if (age_s <= stalled_s) return [];
     const summary = `The oldest audit record outside of the chain is ${Math.floor(age_s / 60)} minutes old.`;
     return [{ subject: 'audit', summary, page: '/audit' }];
+  },
+
+  audit_collector_lagging: async (_sql, { collector }, { config }) => {
+    if (!config.audit_collector_url || collector.lag_s <= stalled_s) return [];
+    const { waiting, lag_s, failure } = collector;
+    const minutes = Math.floor(lag_s / 60);
+    const reason = failure === null ? '' : ` ${failure}`;
+    const summary = `${waiting} audit records wait for the collector, the oldest for ${minutes} minutes.${reason}`;
+    return [{ subject: 'audit_collector', summary, page: '/audit' }];
+  },
+
+  scanner_unavailable: async (sql) => {
+    const failures = await listScannerFailures(sql);
+    return failures
+      .filter(({ age_s }) => age_s > scanner_failing_s)
+      .map(({ problem, failure, age_s }) => ({
+        subject: problem,
+        summary: `Documents have not been scanned for ${Math.floor(age_s / 60)} minutes. ${failure}`,
+        page: '/',
+      }));
   },
 
   owner_added: async (sql) => {

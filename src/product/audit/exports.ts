@@ -77,7 +77,8 @@ function toLine({ at, detail, mac, chain, ...row }: ExportedRow): ExportLine {
   };
 }
 
-function toJson(row: ExportedRow): string {
+/** A record as a line of JSON, as exported and as sent to a collector. */
+export function toJson(row: ExportedRow): string {
   const line: Record<string, unknown> = toLine(row);
   return `${JSON.stringify(Object.fromEntries(fields.map((name) => [name, line[name]])))}\n`;
 }

@@ -1,5 +1,5 @@
 import { groupCommit } from '../../platform/db/batches.ts';
-import type { Query, Sql } from '../../platform/db/database.ts';
+import type { Fragment, Query } from '../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
 import type { Context, LoggedRequest, RequestLog } from '../context.ts';
 
@@ -88,23 +88,43 @@ export async function listRequests(
 }
 
 /** Creates the partitions of the next days and deletes expired requests, whole days at once. Returns the days deleted. */
-export async function rotateRequests(system: Sql, days: number): Promise<number> {
-  const sql = system.pooled;
-  await sql`SELECT prepare_request_days()`;
+export async function rotateRequests(sql: Query, days: number): Promise<number> {
+  await prepareRequestDays(sql);
   const [row] = await sql<{ dropped: number }[]>`SELECT drop_request_days(${days}) AS dropped`;
-  await deleteRequests(system, days);
+  await deleteRequests(sql, days);
   return row?.dropped ?? 0;
 }
 
-/** From the partitions of more than one day: those of whole expired days are gone. One batch per statement. */
-async function deleteRequests({ pooled: sql }: Sql, days: number, batch = 10_000): Promise<void> {
-  for (let deleted = batch; deleted === batch; ) {
+/** Creates the partitions of the next days. */
+export async function prepareRequestDays(sql: Query): Promise<void> {
+  await sql`SELECT prepare_request_days()`;
+}
+
+/**
+ * Deletes the requests of whole expired days, one batch per statement; those of days that only have such requests are
+ * dropped faster. `condition`: only of these requests.
+ */
+export async function deleteRequests(sql: Query, days: number, condition?: Fragment, batch = 10_000): Promise<number> {
+  let total = 0;
+  for (let deleted = batch; deleted === batch; total += deleted) {
     const rows = await sql`
       DELETE FROM requests WHERE id IN (
-        SELECT id FROM requests WHERE id < first_id_at(date_trunc('day', now() - make_interval(days => ${days}), 'UTC'))
+        SELECT id FROM requests WHERE ${expiredRequests(sql, days)} AND ${condition ?? sql`true`}
          ORDER BY id LIMIT ${batch})`;
     deleted = rows.count;
   }
+  return total;
+}
+
+/** How many requests of each client have expired. */
+export function countExpiredRequests(sql: Query, days: number): Promise<{ client_id: string; rows: number }[]> {
+  return sql<{ client_id: string; rows: number }[]>`
+    SELECT client_id, count(*) AS rows FROM requests
+     WHERE ${expiredRequests(sql, days)} AND client_id IS NOT NULL GROUP BY client_id`;
+}
+
+function expiredRequests(sql: Query, days: number): Fragment {
+  return sql`id < first_id_at(date_trunc('day', now() - make_interval(days => ${days}), 'UTC'))`;
 }
 
 /** Requests that end within this time are stored by one statement. No response waits for it. */

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { apiError } from '../../catalog/errors.ts';
-import { parseId } from '../../catalog/ids.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { addErasedTables } from '../../platform/db/erasedTables.ts';
 import { type SignOutContext, signOutAccounts } from '../accounts/signOutAccounts.ts';
@@ -10,7 +9,9 @@ import { invalidateLinks } from '../link/linkTokens.ts';
 import { unlinkAccount } from '../link/unlinkAccount.ts';
 import { forgetInChanges } from '../records/changes.ts';
 import { addErasedPatient } from '../records/storeRecords.ts';
-import { jobsOfPatient } from '../writes/patients/patientLane.ts';
+import { recordDisposals } from './disposals.ts';
+import { refuseIfHeld } from './holds.ts';
+import { findPatientScopeAgain } from './scopes.ts';
 import { type ErasureScope, erasableTables, listTables, rowsIn } from './tables.ts';
 
 export type EraseContext = SignOutContext & Pick<Context, 'lookups' | 'notifications' | 'system_keys'>;
@@ -22,9 +23,10 @@ export type ErasurePlan = { rows: ErasureCounts; linked_accounts: number; unfini
 /** How long an erasure waits for the jobs of the accounts it has unlinked. */
 const wait_ms = 15_000;
 
-/** Counts what an erasure would delete, and deletes nothing. */
+/** Counts what an erasure would delete, and deletes nothing. A legal hold refuses it like the erasure itself. */
 export async function planErasure(ctx: Pick<Context, 'db'>, scope: ErasureScope): Promise<ErasurePlan> {
   return ctx.db.tenant(scope.client_id, async (tx) => {
+    await refuseIfHeld(tx, scope);
     await allowTime(tx);
     const rows: ErasureCounts = {};
     for (const [table, rules] of erasableTables()) {
@@ -42,13 +44,14 @@ export async function planErasure(ctx: Pick<Context, 'db'>, scope: ErasureScope)
  * Deletes everything in a scope in one transaction, with the record that proves it. Jobs are never deleted before they
  * have finished, or a write could be lost or sent twice. A patient's unfinished jobs refuse the erasure. The accounts of
  * an organization or a client are unlinked first, which makes their jobs fail; the erasure waits for that, and refuses if
- * it takes too long.
+ * it takes too long. A legal hold refuses it before anything is changed.
  */
 export async function erase(
   ctx: EraseContext,
   requested: ErasureScope,
   record: (tx: Tx, rows: ErasureCounts) => Promise<void>,
 ): Promise<ErasureCounts> {
+  await ctx.db.tenant(requested.client_id, (tx) => refuseIfHeld(tx, requested));
   if (requested.of !== 'patient') {
     await unlinkAll(ctx, requested);
     await untilIdle(ctx, requested);
@@ -56,10 +59,19 @@ export async function erase(
   const rows = await ctx.db.tenant(requested.client_id, async (tx) => {
     await allowTime(tx);
     const scope = await lock(tx, requested);
+    // Again: nobody can place a hold from now on until the rows are deleted.
+    await refuseIfHeld(tx, scope);
     const jobs = await countUnfinished(tx, scope);
     if (jobs > 0) throw apiError('erasure_blocked', { jobs: String(jobs) });
     if (scope.of === 'patient') await forgetInChanges(tx, scope);
+    const [client] = await tx<{ public_id: string }[]>`SELECT public_id FROM clients WHERE id = ${scope.client_id}`;
     const deleted = await deleteRows(tx, scope);
+    const disposals = Object.entries(deleted).map(([data, rows]) => ({
+      data,
+      rows,
+      rule: `erase_${scope.of}` as const,
+    }));
+    await recordDisposals(tx, { id: scope.client_id, public_id: client?.public_id ?? '' }, disposals);
     await addErasedTables(tx, listTables(scope));
     if (scope.of === 'patient') await addErasedPatient(ctx, tx, scope, scope.patient);
     await record(tx, deleted);
@@ -156,111 +168,4 @@ function accountsIn(sql: Query, scope: AccountScope): Fragment {
 
 function organizationsIn(sql: Query, scope: ErasureScope): Fragment {
   return scope.of === 'client' ? sql`client_id = ${scope.client_id}` : sql`id = ${scope.organization_id}`;
-}
-
-/** A client's organization, by our id or by the client's `org_id`. */
-export async function findOrganizationScope(
-  ctx: Pick<Context, 'db'>,
-  client_id: string,
-  organization: string,
-): Promise<Extract<ErasureScope, { of: 'organization' }> | undefined> {
-  const [row] = await ctx.db.read<{ id: string; org_id: string }>(
-    client_id,
-    (sql) => sql`SELECT id, org_id FROM organizations
-      WHERE org_id = ${organization} OR id = ${parseId(organization) ?? null}::uuid`,
-  );
-  return row && { of: 'organization', client_id, organization_id: row.id, org_id: row.org_id };
-}
-
-type Stored = {
-  id: string;
-  ehr_id: string | null;
-  mrn: string | null;
-  last_name: string | null;
-  dob: string | null;
-  phones: string[];
-};
-
-type Read = <Row extends object>(query: (sql: Query) => Fragment) => PromiseLike<readonly Row[]>;
-type PatientScope = Extract<ErasureScope, { of: 'patient' }>;
-
-/**
- * A patient of an organization, by our id or by MRN, with the operations that name them. A patient that is not in the
- * cache can still be named by requests, so an unknown MRN is not an error.
- */
-export function findPatientScope(
-  { db }: Pick<Context, 'db'>,
-  scope: { client_id: string; organization_id: string },
-  patient: string,
-): Promise<PatientScope> {
-  const { client_id } = scope;
-  return readPatientScope(
-    (query) => db.read(client_id, query),
-    (query) => db.search(client_id, query),
-    scope,
-    patient,
-  );
-}
-
-/** The scope with what was stored since it was found. */
-export async function findPatientScopeAgain(tx: Tx, { patient, ...scope }: PatientScope): Promise<PatientScope> {
-  const read: Read = <Row extends object>(query: (sql: Query) => Fragment) => tx<Row[]>`${query(tx)}`;
-  const current = await readPatientScope(read, read, scope, patient.mrn ?? patient.id ?? '');
-  const operation_ids = [...new Set([...patient.operation_ids, ...current.patient.operation_ids])];
-  return { ...current, patient: { ...patient, operation_ids } };
-}
-
-async function readPatientScope(
-  read: Read,
-  search: Read,
-  scope: { client_id: string; organization_id: string },
-  patient: string,
-): Promise<PatientScope> {
-  const { client_id, organization_id } = scope;
-  const [stored] = await read<Stored>(
-    (sql) => sql`
-      SELECT id, ehr_id, mrn, doc ->> 'last_name' AS last_name, dob,
-             array_remove(ARRAY[${digits(sql, sql`phone`)}, ${digits(sql, sql`cell_phone`)}], NULL) AS phones
-        FROM patients WHERE client_id = ${client_id} AND organization_id = ${organization_id}
-         AND (mrn = ${patient} OR id = ${parseId(patient) ?? null}::uuid)`,
-  );
-  const mrn = stored ? stored.mrn : patient;
-  const operations = await search<{ id: string }>(
-    (sql) => sql`
-      SELECT operation_id AS id FROM jobs
-       WHERE organization_id = ${organization_id} AND id IN (${jobsOfPatient(sql, client_id, mrn ?? '')})
-      UNION SELECT jobs.operation_id FROM events JOIN jobs ON jobs.id = events.job_id
-       WHERE events.client_id = ${client_id} AND jobs.organization_id = ${organization_id}
-         AND ${mrn}::text = ANY (events.mrns)
-      -- The operation that creates a patient has the patient's id.
-      UNION SELECT id FROM operations WHERE id = ${stored?.id ?? null}::uuid
-      ${stored ? sql`UNION ${liveFetches(sql, scope, stored)}` : sql``}`,
-  );
-  const operation_ids = operations.map(({ id }) => id);
-  return {
-    of: 'patient',
-    client_id,
-    organization_id,
-    patient: { id: stored?.id ?? null, ehr_id: stored?.ehr_id ?? null, mrn, operation_ids },
-  };
-}
-
-/**
- * Live fetches that searched for this name, date of birth or phone number. They may have been about someone else: that
- * costs only their history.
- */
-function liveFetches(
-  sql: Query,
-  { client_id, organization_id }: { client_id: string; organization_id: string },
-  { last_name, dob, phones }: Stored,
-): Fragment {
-  return sql`
-    SELECT id FROM operations
-     WHERE client_id = ${client_id} AND organization_id = ${organization_id} AND type = 'patient.fetch'
-       AND (lower(input ->> 'last_name') = lower(${last_name}::text) OR input ->> 'dob' = ${dob}::text
-         OR ${digits(sql, sql`input ->> 'phone'`)} = ANY (${phones}::text[]))`;
-}
-
-function digits(sql: Query, text: Fragment): Fragment {
-  return sql`nullif(regexp_replace(${text}, '\\D', '', 'g'), '')`;
 }

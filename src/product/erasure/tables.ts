@@ -31,7 +31,7 @@ type Rules = {
 
 /**
  * Every table with rows of a client, in the order of deletion: a row goes before those it is found by. Not listed: the
- * audit log and the accounting of disclosures, which have no health data and prove the erasure.
+ * audit log, the accounting of disclosures and the disposal report, which have no health data and prove the erasure.
  */
 export function erasableTables(): readonly (readonly [table: string, rules: Rules])[] {
   return [
@@ -76,6 +76,8 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['merged_charts', merged_charts],
     ['erased_patients', by_organization],
     ['alerts', by_organization],
+    // Only lifted ones: others refuse the erasure.
+    ['legal_holds', legal_holds],
     ['requests', by_account('account_id')],
     ['accounts', by_organization],
     ['organizations', { organization: (sql, scope) => sql`id = ${scope.organization_id}` }],
@@ -86,6 +88,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['webhook_secrets', {}],
     ['webhook_endpoints', {}],
     ['job_periods', {}],
+    ['retention_periods', {}],
     ['operator_clients', {}],
     ['operator_reveals', {}],
     ['patient_reads', {}],
@@ -163,6 +166,12 @@ const merged_charts: Rules = {
         UNION SELECT chart.ehr_id FROM earlier JOIN merged_charts AS chart
           ON chart.organization_id = ${organization_id} AND chart.merged_into = earlier.ehr_id
       ) SELECT ehr_id FROM earlier))`,
+};
+
+const legal_holds: Rules = {
+  ...by_organization,
+  patient: (sql, { organization_id, patient }) => sql`organization_id = ${organization_id}
+    AND (patient_id = ${patient.id} OR patient_mrn = ${patient.mrn} OR patient_ehr_id = ${patient.ehr_id})`,
 };
 
 const jobs: Rules = { ...by_operation, ...by_organization };

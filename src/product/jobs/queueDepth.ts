@@ -1,5 +1,6 @@
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { gone_after_s } from '../../platform/db/processes.ts';
+import { type CollectorBacklog, readBacklog } from '../audit/collector.ts';
 import type { Context } from '../context.ts';
 import type { Job } from './jobs.ts';
 
@@ -21,10 +22,12 @@ export type QueueDepth = {
   /** Processes that run jobs and deliveries. */
   workers: number;
   endpoints_failing: number;
+  /** What the collector of the audit log does not have yet; without one, everything. */
+  collector: CollectorBacklog;
 };
 
 export async function readQueueDepth({ system }: Pick<Database, 'system'>): Promise<QueueDepth> {
-  const [row] = await system.pooled<QueueDepth[]>`
+  const [row] = await system.pooled<Omit<QueueDepth, 'collector'>[]>`
     SELECT (SELECT count(*) FROM jobs WHERE state IN ('queued', 'running') AND NOT parked) AS queued,
            (SELECT count(*) FROM jobs WHERE state IN ('queued', 'running') AND NOT parked AND retry_since IS NOT NULL)
              AS retried,
@@ -47,14 +50,18 @@ export async function readQueueDepth({ system }: Pick<Database, 'system'>): Prom
              AS endpoints_failing,
            oldest_transaction_seconds() AS oldest_transaction`;
   if (!row) throw new Error('A query without FROM returned no row.');
-  return row;
+  return { ...row, collector: await readBacklog(system.pooled) };
 }
 
 /** More series than this would not help anyone. */
 const outages_max = 100;
 
 /** Updates the metrics of the queues. Without the database they are removed: old values would look like current ones. */
-export async function measureQueues({ db, metrics }: Pick<Context, 'db' | 'metrics'>): Promise<void> {
+export async function measureQueues({
+  db,
+  metrics,
+  config,
+}: Pick<Context, 'db' | 'metrics' | 'config'>): Promise<void> {
   try {
     const depth = await readQueueDepth(db);
     metrics.waiting.set({ queue: 'jobs' }, depth.queued);
@@ -65,6 +72,10 @@ export async function measureQueues({ db, metrics }: Pick<Context, 'db' | 'metri
     metrics.lag.set({ queue: 'changes' }, depth.change_lag);
     metrics.waiting.set({ queue: 'retried' }, depth.retried);
     metrics.lag.set({ queue: 'retried' }, depth.retry_lag);
+    if (config.audit_collector_url) {
+      metrics.waiting.set({ queue: 'audit_collector' }, depth.collector.waiting);
+      metrics.lag.set({ queue: 'audit_collector' }, depth.collector.lag_s);
+    }
     metrics.oldest_transaction.set(depth.oldest_transaction);
     metrics.workers.set(depth.workers);
     metrics.endpoints_failing.set(depth.endpoints_failing);

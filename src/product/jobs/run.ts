@@ -5,6 +5,7 @@ import type { SpanOptions } from '../../platform/telemetry/telemetry.ts';
 import { backoffMs, type Circuits, createCircuits, hung_after_ms, retry } from '../../platform/worker/backoff.ts';
 import { countByClient, type InProgress, stop_reasons } from '../../platform/worker/worker.ts';
 import type { Context } from '../context.ts';
+import { ScanRefusal, scanner_wait_ms } from './documentScan.ts';
 import { finishJob, type JobResult } from './finishJob.ts';
 import { createSteps, deleteStart, type FailedRun, NeedsReview, type Steps } from './jobSteps.ts';
 import {
@@ -241,6 +242,11 @@ function annotateAttempt(
 
 async function handleFailure(ctx: Context, attempt: Attempt, error: unknown): Promise<void> {
   if (error instanceof NeedsReview) return fail(ctx, attempt, { code: 'outcome_unknown', message: error.message });
+  if (error instanceof ScanRefusal) {
+    return error.code === 'document_infected'
+      ? fail(ctx, attempt, describeFailure(error))
+      : retryLater(ctx, attempt, error, scanner_wait_ms);
+  }
   if (!(error instanceof EmrFailure)) {
     const { id: job_id, type: job_type } = attempt.job;
     ctx.log.error({ job_id, job_type, err: error }, 'job failed with an internal error');
@@ -276,17 +282,23 @@ async function waitForRelink(ctx: Context, attempt: Attempt, error: EmrFailure):
 }
 
 /** Returns the job to the queue for another attempt after a pause. After an hour of failures, it has failed. */
-async function retryLater(ctx: Context, attempt: Attempt, error: unknown): Promise<void> {
+async function retryLater(
+  ctx: Context,
+  attempt: Attempt,
+  error: unknown,
+  total_ms: number = retry.total_ms,
+): Promise<void> {
   const { job, steps, handler } = attempt;
   const failure = describeFailure(error);
-  if ((job.retrying_s ?? 0) * 1000 > retry.total_ms) return fail(ctx, attempt, failure);
+  if ((job.retrying_s ?? 0) * 1000 > total_ms) return fail(ctx, attempt, failure);
   ctx.metrics.job_retries.inc({ type: job.type, kind: failure.code });
   annotateAttempt(ctx, 'retry', failure.code);
   const requested_ms = error instanceof EmrFailure ? (error.retry_after_ms ?? 0) : 0;
   const pause_ms = Math.min(Math.max(backoffMs(job.retries + 1), requested_ms), retry.total_ms);
   await steps.note('retry', { reason: failure.message, in_ms: pause_ms });
-  // It is looked up for an hour: nothing else has to wait for that.
-  const apart = handler.independent === true && error instanceof EmrFailure && error.undecided;
+  // It is looked up for an hour, or waits for the scanner: nothing else has to wait for that.
+  const waits = error instanceof ScanRefusal || (error instanceof EmrFailure && error.undecided);
+  const apart = handler.independent === true && waits;
   await ctx.db.repeatable(job.client_id, async (tx) => {
     await (apart ? retryApart : retryJob)(tx, attempt, { failure, pause_ms });
     if (error instanceof EmrFailure && isUnreachable(error)) await recordOutage(tx, job);
@@ -298,5 +310,6 @@ function describeFailure(error: unknown): JobFailure {
   if (error instanceof EmrFailure) {
     return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
   }
+  if (error instanceof ScanRefusal) return { code: error.code, message: error.message };
   return { code: 'internal', message: 'Internal error.' };
 }

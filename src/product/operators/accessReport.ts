@@ -1,6 +1,6 @@
 import { csvLine } from '../../platform/csv.ts';
 import type { Context } from '../context.ts';
-import { type Access, accessColumns } from './operatorAccess.ts';
+import { type Access, accessColumns, type Rights } from './operatorAccess.ts';
 
 /**
  * What has access: an operator, an invitation that was not used yet, a secret of a client, or a client that has none.
@@ -36,7 +36,7 @@ export type AccessRow = {
 /** Everyone and everything with access to the installation, operators first. */
 export async function readAccessReport({ db }: Pick<Context, 'db'>): Promise<AccessRow[]> {
   return db.system.begin(async (tx) => {
-    const operators = await tx<(Access & OperatorColumns)[]>`
+    const operators = await tx<(Access & Rights & OperatorColumns)[]>`
       SELECT id, email, name, ${accessColumns(tx)}, disabled_at IS NOT NULL AS disabled, inactive,
              sso_subject IS NOT NULL AS single_sign_on, password_hash IS NOT NULL AS password,
              totp_sealed IS NOT NULL AS totp,
@@ -44,8 +44,8 @@ export async function readAccessReport({ db }: Pick<Context, 'db'>): Promise<Acc
              iso(created_at) AS created_at, invited_by, iso(invited_at) AS invited_at,
              iso(signed_in_at) AS last_sign_in_at, iso(used_at) AS last_used_at
         FROM operators ORDER BY email`;
-    const invitations = await tx<(Access & InvitationColumns)[]>`
-      SELECT id, email, role, all_clients, may_reveal, invited_by, iso(created_at) AS created_at,
+    const invitations = await tx<(Access & Rights & InvitationColumns)[]>`
+      SELECT id, email, role, all_clients, may_reveal, may_see_disclosures, may_hold, invited_by, iso(created_at) AS created_at,
              iso(expires_at) AS expires_at, expires_at <= now() AS expired,
              (SELECT coalesce(json_agg(json_build_object('client_id', known.public_id, 'role', entry.role)
                        ORDER BY known.created_at, known.id), '[]')
@@ -68,7 +68,6 @@ type OperatorColumns = Pick<
   'id' | 'name' | 'created_at' | 'invited_at' | 'last_sign_in_at' | 'last_used_at'
 > & {
   email: string;
-  may_reveal: boolean;
   disabled: boolean;
   inactive: boolean;
   single_sign_on: boolean;
@@ -78,7 +77,7 @@ type OperatorColumns = Pick<
   invited_by: string | null;
 };
 
-function toOperatorRow(row: Access & OperatorColumns): AccessRow {
+function toOperatorRow(row: Access & Rights & OperatorColumns): AccessRow {
   const { id, name, email, disabled, inactive, created_at, invited_by, invited_at } = row;
   const { single_sign_on, password, passkey, totp } = row;
   const status = inactive ? 'inactive' : disabled ? 'disabled' : 'active';
@@ -101,12 +100,11 @@ function toOperatorRow(row: Access & OperatorColumns): AccessRow {
 
 type InvitationColumns = Pick<AccessRow, 'id' | 'created_at' | 'expires_at'> & {
   email: string;
-  may_reveal: boolean;
   invited_by: string;
   expired: boolean;
 };
 
-function toInvitationRow(row: Access & InvitationColumns): AccessRow {
+function toInvitationRow(row: Access & Rights & InvitationColumns): AccessRow {
   const { id, email, invited_by, created_at, expires_at, expired } = row;
   return {
     ...{ id, kind: 'invitation', name: '', account: email, label: null, status: expired ? 'expired' : 'active' },
@@ -137,11 +135,20 @@ function toSecretRow(row: SecretColumns): AccessRow {
   };
 }
 
-function listRights({ role, all_clients, clients, may_reveal }: Access & { may_reveal: boolean }): string[] {
+function listRights({
+  role,
+  all_clients,
+  clients,
+  may_reveal,
+  may_see_disclosures,
+  may_hold,
+}: Access & Rights): string[] {
   return [
     ...(all_clients ? [`${role} in all clients`] : []),
     ...clients.map((each) => `${each.role} in ${each.client_id}`),
     ...(may_reveal ? ['can reveal patient details'] : []),
+    ...(may_see_disclosures ? ['can see disclosures'] : []),
+    ...(may_hold ? ['can place and lift legal holds'] : []),
   ];
 }
 

@@ -16,6 +16,8 @@ export type Rights = {
   may_reveal: boolean;
   /** May see who received data about a patient. */
   may_see_disclosures: boolean;
+  /** May place and lift legal holds. */
+  may_hold: boolean;
 };
 
 /** The operator's role in a client; undefined if the operator must not know that the client exists. */
@@ -45,7 +47,7 @@ export function isLowered(before: Access, after: Access): boolean {
  * lower of the claimed and the assigned one; a claim without a client covers all clients that are assigned.
  */
 export function accessColumns(sql: Query): Fragment {
-  return sql`operators.role, may_reveal, may_see_disclosures,
+  return sql`operators.role, may_reveal, may_see_disclosures, may_hold,
     (all_clients OR operators.role = 'owner') AND (sso_subject IS NULL OR operators.claimed_role IS NOT NULL)
       AS all_clients,
     (SELECT coalesce(json_agg(json_build_object('id', replace(clients.id::text, '-', ''),

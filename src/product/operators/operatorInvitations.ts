@@ -18,20 +18,20 @@ export type Invited = { email: string; role: OperatorRole; clients: ClientAccess
 /** Creates an invitation, in place of an earlier one to the same address. The token is not stored. */
 export async function addInvitation(
   tx: Tx,
-  { email, role, clients, may_reveal, may_see_disclosures }: Invited,
+  { email, role, clients, may_reveal, may_see_disclosures, may_hold }: Invited,
   inviter: { id: string; email: string },
 ): Promise<{ id: string; token: string; expires_at: Date }> {
   const token = newToken('invitation');
   const id = newId();
   const [row] = await tx<{ expires_at: Date }[]>`
     INSERT INTO operator_invitations
-      (id, token_hash, email, role, all_clients, clients, may_reveal, may_see_disclosures, invited_by, inviter_id,
-       expires_at)
+      (id, token_hash, email, role, all_clients, clients, may_reveal, may_see_disclosures, may_hold, invited_by,
+       inviter_id, expires_at)
     VALUES (${id}, ${hashToken(token)}, ${email.toLowerCase()}, ${role}, ${clients === null}, ${tx.json(clients ?? [])},
-            ${may_reveal}, ${may_see_disclosures}, ${inviter.email}, ${inviter.id}, now() + make_interval(hours => ${valid_hours}))
+            ${may_reveal}, ${may_see_disclosures}, ${may_hold}, ${inviter.email}, ${inviter.id}, now() + make_interval(hours => ${valid_hours}))
     ON CONFLICT (email) DO UPDATE SET id = EXCLUDED.id, token_hash = EXCLUDED.token_hash, role = EXCLUDED.role,
       all_clients = EXCLUDED.all_clients, clients = EXCLUDED.clients, may_reveal = EXCLUDED.may_reveal,
-      may_see_disclosures = EXCLUDED.may_see_disclosures,
+      may_see_disclosures = EXCLUDED.may_see_disclosures, may_hold = EXCLUDED.may_hold,
       invited_by = EXCLUDED.invited_by, inviter_id = EXCLUDED.inviter_id, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at
     RETURNING expires_at`;
   if (!row) throw new Error('The invitation was not stored.');
@@ -51,7 +51,7 @@ export type InvitationRow = Access &
 
 export function listInvitations({ db: { system } }: Pick<Context, 'db'>): Promise<InvitationRow[]> {
   return system<InvitationRow[]>`
-    SELECT id, email, role, all_clients, may_reveal, may_see_disclosures, invited_by, iso(created_at) AS created_at,
+    SELECT id, email, role, all_clients, may_reveal, may_see_disclosures, may_hold, invited_by, iso(created_at) AS created_at,
            iso(expires_at) AS expires_at, expires_at < now() AS expired,
            (SELECT coalesce(json_agg(json_build_object('id', entry.id, 'client_id', known.public_id, 'role', entry.role)
                 ORDER BY known.created_at, known.id), '[]')
@@ -82,7 +82,7 @@ type TakenInvitation = Invited & { id: string; invited_by: string; invited_at: D
 export async function takeInvitation(tx: Tx, token: string): Promise<TakenInvitation | undefined> {
   const [row] = await tx<(Omit<TakenInvitation, 'clients'> & { all_clients: boolean; clients: ClientAccess[] })[]>`
     DELETE FROM operator_invitations WHERE token_hash = ${hashToken(token)} AND expires_at > now()
-    RETURNING id, email, role, all_clients, clients, may_reveal, may_see_disclosures, invited_by, created_at AS invited_at`;
+    RETURNING id, email, role, all_clients, clients, may_reveal, may_see_disclosures, may_hold, invited_by, created_at AS invited_at`;
   if (!row) return undefined;
   const { all_clients, clients, ...invited } = row;
   return { ...invited, clients: all_clients ? null : clients };

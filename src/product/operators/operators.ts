@@ -60,6 +60,7 @@ export type NewOperator = {
   all_clients?: boolean;
   may_reveal?: boolean;
   may_see_disclosures?: boolean;
+  may_hold?: boolean;
   password_hash: string;
   password_temporary: boolean;
   /** The inviter's email address, and when. */
@@ -244,6 +245,7 @@ export type OperatorChanges = {
   all_clients?: boolean | undefined;
   may_reveal?: boolean | undefined;
   may_see_disclosures?: boolean | undefined;
+  may_hold?: boolean | undefined;
   disabled?: boolean | undefined;
 };
 
@@ -254,7 +256,7 @@ export type OperatorChanges = {
 export async function changeOperator(
   tx: Tx,
   id: string,
-  { name, role, all_clients, may_reveal, may_see_disclosures, disabled }: OperatorChanges,
+  { name, role, all_clients, may_reveal, may_see_disclosures, may_hold, disabled }: OperatorChanges,
 ): Promise<OperatorRole | undefined> {
   const [changed] = await tx<{ role: OperatorRole }[]>`
     UPDATE operators SET name = coalesce(${name ?? null}, name),
@@ -266,6 +268,7 @@ export async function changeOperator(
       role_limit = CASE WHEN sso_subject IS NOT NULL THEN coalesce(${role ?? null}, role_limit) END,
       all_clients = coalesce(${all_clients ?? null}, all_clients), may_reveal = coalesce(${may_reveal ?? null}, may_reveal),
       may_see_disclosures = coalesce(${may_see_disclosures ?? null}, may_see_disclosures),
+      may_hold = coalesce(${may_hold ?? null}, may_hold),
       disabled_at = CASE ${disabled ?? null}::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL
                     ELSE disabled_at END,
       -- An owner who disables an operator again has another reason.

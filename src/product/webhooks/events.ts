@@ -1,6 +1,6 @@
 import { newId } from '../../catalog/ids.ts';
 import { collectMrns, type EventOf, type EventType, events, type SyncEventOf } from '../../model/events.ts';
-import { type Database, type Fragment, type Query, type Sql, type Tx, unseen } from '../../platform/db/database.ts';
+import { type Database, type Fragment, type Query, type Tx, unseen } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
 import { first_id, walkIds } from '../../platform/db/walk.ts';
 import { formatCursor, readPosition } from '../../platform/security/cursors.ts';
@@ -280,23 +280,22 @@ export async function updateDeliveryStatus(tx: Tx, ids: readonly string[]): Prom
 }
 
 /**
- * Deletes expired events of all tenants with their deliveries, one batch per transaction. The days are a sub-select: if
- * the planner knew their number, it would see that few events are that old, prefer a custom plan to the generic one,
- * and plan anew at every execution.
+ * Deletes expired events of a client with their deliveries, except those that are held. Returns how many, at most
+ * `batch`. The days are a sub-select: if the planner knew their number, it would see that few events are that old, prefer
+ * a custom plan to the generic one, and plan anew at every execution.
  */
-export async function purgeEvents(system: Sql, days: number, batch = 1_000): Promise<number> {
-  let total = 0;
-  for (let deleted = batch; deleted === batch; total += deleted) {
-    const rows = await system.pooled`
-      DELETE FROM events WHERE id IN (
-        SELECT expired.id FROM clients CROSS JOIN LATERAL (
-          SELECT id FROM events
-           WHERE client_id = clients.id AND created_at < now() - make_interval(days => (SELECT ${days}::int))
-           ORDER BY created_at ${limitTo(system, batch)}) AS expired
-         ${limitTo(system, batch)})`;
-    deleted = rows.count;
-  }
-  return total;
+export async function deleteExpiredEvents(
+  tx: Tx,
+  client_id: string,
+  { days, batch, held }: { days: number; batch: number; held: Fragment | undefined },
+): Promise<number> {
+  const { count } = await tx`
+    DELETE FROM events WHERE id IN (
+      SELECT id FROM events
+       WHERE client_id = ${client_id} AND created_at < now() - make_interval(days => (SELECT ${days}::int))
+         ${held ? tx`AND NOT coalesce(${held}, false)` : tx``}
+       ORDER BY created_at ${limitTo(tx, batch)})`;
+  return count;
 }
 
 function matchingEvents(sql: Query, client_id: string, account_id: string, filters: EventFilters): Fragment {

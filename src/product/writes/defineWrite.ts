@@ -9,6 +9,7 @@ import type { Database, Tx } from '../../platform/db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { type ConnectedAccount, connectAccount } from '../accounts/connectAccount.ts';
 import type { Context } from '../context.ts';
+import { scanUploads } from '../jobs/documentScan.ts';
 import { deleteUploads, type ReferenceCheck, readUpload } from '../jobs/enqueue.ts';
 import type { JobResult } from '../jobs/finishJob.ts';
 import type { Steps } from '../jobs/jobSteps.ts';
@@ -88,7 +89,10 @@ async function runWrite<Input, Needs extends OperationName>(
   }
   const { operations, account } = await connectAccount(ctx, job, run.signal);
   const readFile = (position: number) => readUpload(ctx.db, client_id, operation_id, position);
-  const attempt = () => runAttempt(ctx, write, { job, steps: run.steps, operations, account, readFile });
+  const attempt = async () => {
+    if (takesFiles(write)) await scanUploads(ctx, job, write.countFiles?.(job.input) ?? 1, run.signal);
+    return runAttempt(ctx, write, { job, steps: run.steps, operations, account, readFile });
+  };
   const { event, store } = takesFiles(write)
     ? await ctx.document_slots.run(client_id, attempt, run.signal)
     : await attempt();

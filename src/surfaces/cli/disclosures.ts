@@ -17,7 +17,7 @@ import {
   verifyAccounting,
 } from '../../product/disclosures/accounting.ts';
 import type { DisclosureFilters } from '../../product/disclosures/disclosures.ts';
-import { findOrganizationScope } from '../../product/erasure/erase.ts';
+import { findOrganizationScope } from '../../product/erasure/scopes.ts';
 import { command_line, printExport, withAudit, writeExport } from './audit.ts';
 import { formatTime, printLine, printProgress, printTable } from './output.ts';
 

@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, statfs } from 'node:fs/promises';
+import { readFile, stat, statfs } from 'node:fs/promises';
 import { createServer, connect as openSocket } from 'node:net';
 import { join } from 'node:path';
 import { StartFailure } from '../../catalog/errors.ts';
@@ -14,14 +14,19 @@ import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
 import { port, superuser } from '../../platform/db/embedded/settings.ts';
 import { databaseFailure, isMigrated } from '../../platform/db/migrate.ts';
 import { parseDatabaseUrl } from '../../platform/db/openServer.ts';
+import { pingScanner, ScannerFailure } from '../../platform/security/documentScanner.ts';
 import { openIdentityProvider } from '../../platform/security/identityProvider.ts';
 import { isKeyProvided, readProvidedKeys } from '../../platform/security/keyCommand.ts';
 import { checkMasterKey } from '../../platform/security/keys.ts';
 import { loadMasterKeys } from '../../platform/security/masterKeys.ts';
+import { OutboundFailure } from '../../platform/security/outbound.ts';
 import { IdentityFailure } from '../../platform/security/providerClaims.ts';
+import { checkTls } from '../../platform/telemetry/syslog.ts';
 import { describeMissing, listMissingConnectors, missing_remedy } from '../../product/accounts/linkedConnectors.ts';
 import { checkEmailServer, EmailFailure } from '../../product/alerts/channels.ts';
+import { loadTls, readBacklog } from '../../product/audit/collector.ts';
 import { printJson, printLine } from './output.ts';
+import { findQueryLogs } from './proxyLog.ts';
 
 /** The result of a check. A problem says what to do; a warning does not prevent a start. */
 type Check = { name: string; status: 'ok' | 'warning' | 'problem'; message: string; remedy?: string };
@@ -30,6 +35,8 @@ const oldest_node = [20, 19] as const;
 const free_gb_min = 2;
 const clock_difference_max_s = 5;
 const connect_timeout_ms = 3_000;
+/** As the alert. */
+const collector_lag_max_s = 300;
 
 /**
  * Checks what the service needs. It changes nothing, except that it creates and removes a file in the data folder. Exit
@@ -70,6 +77,7 @@ async function runChecks(env: Environment): Promise<Check[]> {
     ...(await checkProxyLog(config)),
     ...(await checkDatabase(config, connectors)),
     ...(await checkEmail(config)),
+    ...(await checkScanner(config)),
     ...(await checkIssuer(config)),
   ];
 }
@@ -242,6 +250,7 @@ async function checkContent(config: Config, sql: Sql, connectors: Loaded): Promi
     await checkKey(config, sql),
     ...(await checkLinked(sql, connectors)),
     ...(await checkOutbound(config, sql)),
+    ...(await checkCollector(config, sql)),
   ];
 }
 
@@ -299,6 +308,37 @@ async function checkOutbound(config: Config, sql: Sql): Promise<Check[]> {
   );
 }
 
+/** Whether the collector of the audit log accepts connections, and what it does not have yet. */
+async function checkCollector(config: Config, sql: Sql): Promise<Check[]> {
+  const { audit_collector_url: address } = config;
+  if (!address) return [];
+  const { host, port, url } = address;
+  const remedy =
+    'Check the settings AUDIT_COLLECTOR_…, DNS and the firewall. Until then, audit records wait and none is lost.';
+  try {
+    if (url.startsWith('http:')) {
+      const failure = await connectionFailure(new URL(url));
+      if (failure !== undefined)
+        return [problem('collector', `${host}:${port} cannot be reached (${failure})`, remedy)];
+    } else await checkTls({ host, port, tls: await loadTls(config) });
+  } catch (error) {
+    if (!(error instanceof StartFailure || error instanceof OutboundFailure)) throw error;
+    return [problem('collector', error.message, remedy)];
+  }
+  const { waiting, lag_s, failure } = await readBacklog(sql);
+  const backlog =
+    waiting === 0 ? 'has every audit record' : `lacks ${waiting} audit records, the oldest of ${Math.floor(lag_s)} s`;
+  if (lag_s <= collector_lag_max_s) return [ok('collector', `${host}:${port} accepts connections and ${backlog}`)];
+  const reason = failure === null ? '' : `: ${failure}`;
+  return [
+    problem(
+      'collector',
+      `${host}:${port} accepts connections, but ${backlog}${reason}`,
+      'Check that a worker is running, and its log.',
+    ),
+  ];
+}
+
 /** Whether the mail server for alerts accepts the connection, the certificate and the password. */
 async function checkEmail({ alert_smtp_url: server }: Config): Promise<Check[]> {
   if (!server) return [];
@@ -308,6 +348,19 @@ async function checkEmail({ alert_smtp_url: server }: Config): Promise<Check[]> 
   } catch (error) {
     if (!(error instanceof EmailFailure)) throw error;
     return [problem('email', error.message, 'Check ALERT_SMTP_URL and the firewall. Alerts are retried for a day.')];
+  }
+}
+
+/** Whether the document scanner responds. */
+async function checkScanner({ document_scanner: scanner }: Config): Promise<Check[]> {
+  if (!scanner) return [];
+  try {
+    await pingScanner(scanner);
+    return [ok('scanner', `${scanner.host}:${scanner.port} scans documents`)];
+  } catch (error) {
+    if (!(error instanceof ScannerFailure)) throw error;
+    const remedy = 'Check DOCUMENT_SCANNER, that the scanner is running, and the firewall. Until then, documents wait.';
+    return [problem('scanner', error.message, remedy)];
   }
 }
 
@@ -348,40 +401,4 @@ function ok(name: string, message: string): Check {
 
 function problem(name: string, message: string, remedy: string): Check {
   return { name, status: 'problem', message, remedy };
-}
-
-/** Variables of nginx that contain the query string, or that of the page that the request came from. */
-const with_query = /\$(request(?![\w])|request_uri|args|query_string|http_referer|is_args)\b/;
-
-/**
- * The files below nginx's configuration that pass requests to our port and log them with their query strings: nginx's
- * own format does, so a file must name another one or turn the log off.
- */
-export async function findQueryLogs(folder: string, port: number): Promise<string[]> {
-  const paths = await readdir(folder, { recursive: true }).catch(() => []);
-  const files = await Promise.all(
-    paths
-      .filter((path) => /^(nginx\.conf|conf\.d\/.*\.conf|sites-enabled\/.*)$/.test(path))
-      .map(async (path) => ({ path: join(folder, path), text: await readConfiguration(join(folder, path)) })),
-  );
-  const formats = new Map(
-    files.flatMap(({ text }) =>
-      [...text.matchAll(/\blog_format\s+(\w+)\s+([^;]*);/g)].map(([, name = '', format = '']) => [name, format]),
-    ),
-  );
-  const isSafe = (text: string) => {
-    const logs = [...text.matchAll(/\baccess_log\s+(\S+?)(?:\s+(\w+)[^;]*)?;/g)];
-    return (
-      logs.length > 0 &&
-      logs.every(([, to, name = 'combined']) => to === 'off' || !with_query.test(formats.get(name) ?? '$request'))
-    );
-  };
-  const ours = new RegExp(`\\bproxy_pass\\s+https?://[^;]*:${port}\\b`);
-  return files.filter(({ text }) => ours.test(text) && !isSafe(text)).map(({ path }) => path);
-}
-
-/** Without comments. Empty if it cannot be read. */
-async function readConfiguration(path: string): Promise<string> {
-  const text = await readFile(path, 'utf8').catch(() => '');
-  return text.replace(/^\s*#.*$/gm, '');
 }

@@ -7,14 +7,8 @@ import { createNotifications } from '../../platform/db/notifications.ts';
 import { emrRules } from '../../platform/security/addresses.ts';
 import { createOutbound } from '../../platform/security/outbound.ts';
 import { createLog } from '../../platform/telemetry/log.ts';
-import {
-  type EraseContext,
-  type ErasureCounts,
-  erase,
-  findOrganizationScope,
-  findPatientScope,
-  planErasure,
-} from '../../product/erasure/erase.ts';
+import { type EraseContext, type ErasureCounts, erase, planErasure } from '../../product/erasure/erase.ts';
+import { findOrganizationScope, findPatientScope } from '../../product/erasure/scopes.ts';
 import type { ErasureScope } from '../../product/erasure/tables.ts';
 import { listChartMrns } from '../../product/records/mergedCharts.ts';
 import { command_line, findClient, withAudit, withoutSecondPerson } from './audit.ts';

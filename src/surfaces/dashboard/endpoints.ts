@@ -16,6 +16,7 @@ import { operators_endpoints } from './operators/endpoints.ts';
 import { overview_endpoints } from './overview/endpoints.ts';
 import { records_endpoints } from './records/endpoints.ts';
 import { requests_endpoints } from './requests/endpoints.ts';
+import { retention_endpoints } from './retention/endpoints.ts';
 import { type FindSandboxEmr, sandboxEndpoints } from './sandbox/endpoints.ts';
 import { sign_in_endpoints } from './sign-in/endpoints.ts';
 import { providerLogout } from './sign-in/logout.ts';
@@ -49,6 +50,7 @@ export function dashboardEndpoints({
     ...operators_endpoints,
     ...access_endpoints,
     ...installation_endpoints,
+    ...retention_endpoints,
     ...me_endpoints,
   ];
   return [...pages, ...approvalsEndpoints(pages)];

@@ -52,6 +52,11 @@ export const sections: readonly Section[] = [
       guide('alerts', 'Alerts', 'Email and webhooks to operators, quiet hours and the daily summary.'),
       guide('disclosures', 'Accounting of disclosures', 'Who received which data about a patient, for six years.'),
       guide('backups', 'Backups and upgrades', 'Backups, what to do after a restore, and new versions.'),
+      guide(
+        'retention',
+        'Retention and legal holds',
+        'What is deleted when, holds, the disposal report, and scanning documents.',
+      ),
       guide('high-availability', 'High availability', 'Several processes, failover, PgBouncer, rolling restarts.'),
       guide('networks', 'Networks', 'Allowed networks, client certificates, and private authorities of EMRs.'),
       guide('reverse-proxy', 'Reverse proxy', 'HTTPS in front of the service, and TLS to the database.'),

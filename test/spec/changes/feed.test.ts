@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { followed_kinds } from '../../../src/model/changes.ts';
-import { erase, findPatientScope } from '../../../src/product/erasure/erase.ts';
+import { erase } from '../../../src/product/erasure/erase.ts';
+import { findPatientScope } from '../../../src/product/erasure/scopes.ts';
 import { readQueueDepth } from '../../../src/product/jobs/queueDepth.ts';
 import { checkCursor, checkGeneration, purgeChanges, startGeneration } from '../../../src/product/records/changes.ts';
 import { expectApiError, expectSchema } from '../../api/support.ts';

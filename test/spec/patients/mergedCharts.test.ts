@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { erase, findPatientScope } from '../../../src/product/erasure/erase.ts';
+import { erase } from '../../../src/product/erasure/erase.ts';
+import { findPatientScope } from '../../../src/product/erasure/scopes.ts';
 import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { erase, findPatientScope } from '../../../src/product/erasure/erase.ts';
+import { erase } from '../../../src/product/erasure/erase.ts';
+import { findPatientScope } from '../../../src/product/erasure/scopes.ts';
 import { documents } from '../../harness/documents.ts';
 import { linkFhir } from '../../harness/fhir/linkFhir.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { purgeEvents } from '../../../src/product/webhooks/events.ts';
+import { purgeEvents } from '../../../src/product/erasure/retention.ts';
 import { apiAs, expectApiError, newClient } from '../../api/support.ts';
 import type { Api, ApiResponse } from '../../harness/api.ts';
 import { respondWith } from '../../harness/receiver.ts';
@@ -258,7 +258,7 @@ test(row('DEC-317'), async () => {
   await moveTo(recent.id, daysAgo(30 - minute));
   await moveTo(gone.id, daysAgo(30 + minute));
   for (const purged of [false, true]) {
-    if (purged) await purgeEvents(fixture.ctx.db.system, fixture.ctx.config.event_days);
+    if (purged) await purgeEvents(fixture.ctx, fixture.ctx.config.event_days);
     expect(await ids(`?job_id=${recent.job_id}`)).toStrictEqual([recent.id]);
     expect(await ids(`?job_id=${gone.job_id}`)).toStrictEqual([]);
   }

@@ -14,6 +14,8 @@ export type EmrApp = ResponseOf<'emr-apps.list'>['emr_apps'][number];
 export type EmrAppChoice = ResponseOf<'emr-apps.list'>['emrs'][number];
 export type EmrPreset = ResponseOf<'emr-apps.list'>['presets'][number];
 export type ClientSettings = ResponseOf<'clients.get'>['client'];
+export type RetentionPeriod = ResponseOf<'clients.retention.get'>['periods'][number];
+export type LegalHold = ResponseOf<'clients.legal-holds.list'>['legal_holds'][number];
 
 export type Organization = ResponseOf<'accounts.list'>['organizations'][number];
 export type Account = Organization['accounts'][number];

@@ -4,7 +4,8 @@ import { type EndpointRequest, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import type { Tx } from '../../../platform/db/database.ts';
 import type { Context } from '../../../product/context.ts';
-import { erase, findOrganizationScope, findPatientScope, planErasure } from '../../../product/erasure/erase.ts';
+import { erase, planErasure } from '../../../product/erasure/erase.ts';
+import { findOrganizationScope, findPatientScope } from '../../../product/erasure/scopes.ts';
 import type { ErasureScope } from '../../../product/erasure/tables.ts';
 import { listChartMrns } from '../../../product/records/mergedCharts.ts';
 import { organization_params, organization_path, record_params, requireOrganization } from '../organization.ts';
@@ -27,7 +28,7 @@ export const clientsErase = endpoint({
   path: '/dashboard/api/clients/{client_id}/erase',
   summary: 'Erase an application with everything stored for it, or count what would be erased',
   params: Type.Object({ client_id: Type.String() }),
-  errors: ['erasure_blocked'],
+  errors: ['erasure_blocked', 'legal_hold_active'],
   handle: (request) => respond(request, { of: 'client', client_id: request.client.id }, request.client.id),
 });
 
@@ -46,7 +47,7 @@ export const organizationsErase = endpoint({
   },
   summary: 'Erase a practice with everything stored for it, or count what would be erased',
   params: organization_params,
-  errors: ['record_not_found', 'erasure_blocked'],
+  errors: ['record_not_found', 'erasure_blocked', 'legal_hold_active'],
   handle: async (request) => {
     const { organization_id } = await requireOrganization(request.ctx, request.client, request.params);
     const scope = await findOrganizationScope(request.ctx, request.client.id, organization_id);
@@ -61,7 +62,7 @@ export const patientsErase = endpoint({
   path: `${organization_path}/patients/{id}/erase`,
   summary: 'Erase a patient with everything stored about them, or count what would be erased',
   params: record_params,
-  errors: ['record_not_found', 'erasure_blocked'],
+  errors: ['record_not_found', 'erasure_blocked', 'legal_hold_active'],
   handle: async (request) => {
     const { ctx, client, params } = request;
     const scope = await findPatientScope(ctx, await requireOrganization(ctx, client, params), params.id);

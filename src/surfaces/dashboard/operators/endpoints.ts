@@ -93,7 +93,7 @@ export const operators_endpoints: readonly Endpoint[] = [
         if (access !== undefined) await setClients(tx, id, access ?? []);
         if (sso_link !== undefined) await allowLinking(tx, id, sso_link, operator.id);
         if (!(await hasOwner(tx))) throw apiError('owner_last');
-        const rights = [changes.role, access, changes.may_reveal, changes.may_see_disclosures];
+        const rights = [changes.role, access, changes.may_reveal, changes.may_see_disclosures, changes.may_hold];
         const access_changed = rights.some((right) => right !== undefined);
         if (access_changed || changes.disabled) await endOperatorSessions(tx, id);
         if (changes.disabled || isLowered(before, await readAccess(tx, id))) await endPreparations(ctx, tx, id);
@@ -156,18 +156,25 @@ export const operators_endpoints: readonly Endpoint[] = [
     errors: ['operator_exists', 'record_not_found', 'invalid_field', 'passwords_off', 'owner_from_provider'],
     handle: async ({ ctx, operator, body, auditSubject, recordInTransaction }) => {
       if (ctx.config.oidc_only) throw apiError('passwords_off');
-      const { email, role, clients = null, may_reveal = false, may_see_disclosures = false } = body;
+      const { email, role, clients = null, may_reveal = false, may_see_disclosures = false, may_hold = false } = body;
       if (role === 'owner' && clients) throw ownersHaveAll();
       if (role === 'owner') requireLocalSession(operator);
       const { id, token, expires_at } = await ctx.db.system.begin(async (tx) => {
         // The operator may have been disabled since the session was checked.
         if (!(await lockActiveOwner(tx, operator.id))) throw apiError('operator_session_over');
         if (await isEmailTaken(tx, email)) throw apiError('operator_exists', undefined, { field: 'email' });
-        const invited = { email, role, clients: await resolveClients(tx, clients), may_reveal, may_see_disclosures };
+        const invited = {
+          email,
+          role,
+          clients: await resolveClients(tx, clients),
+          may_reveal,
+          may_see_disclosures,
+          may_hold,
+        };
         const created = await addInvitation(tx, invited, operator);
         auditSubject({
           subject: created.id,
-          detail: { email: email.toLowerCase(), role, clients, may_reveal, may_see_disclosures },
+          detail: { email: email.toLowerCase(), role, clients, may_reveal, may_see_disclosures, may_hold },
         });
         await recordInTransaction(tx);
         return created;

@@ -16,6 +16,8 @@ export const operator_access = {
   may_reveal: Type.Boolean(),
   /** May see who received data about a patient. */
   may_see_disclosures: Type.Boolean(),
+  /** May place and lift legal holds. */
+  may_hold: Type.Boolean(),
 };
 
 /** An operator's access as an owner sets it. `clients`: null for all clients. */
@@ -26,6 +28,7 @@ export const access_changes = {
   ),
   may_reveal: Type.Optional(Type.Boolean()),
   may_see_disclosures: Type.Optional(Type.Boolean()),
+  may_hold: Type.Optional(Type.Boolean()),
 };
 const changed_access = Type.Object(access_changes);
 export type AccessChanges = Static<typeof changed_access>;

@@ -325,11 +325,11 @@ async function started(ctx: Context, { token, device }: SignedIn): Promise<WithH
 }
 
 function describeSession(ctx: Context, token: string, operator: Operator): Session {
-  const { id, email, name, role, all_clients, clients, may_reveal, may_see_disclosures } = operator;
+  const { id, email, name, role, all_clients, clients, may_reveal, may_see_disclosures, may_hold } = operator;
   const { totp, passkeys, recovery_codes, single_sign_on } = operator;
   return {
     operator: {
-      ...{ id, email, name, role, all_clients, clients, may_reveal, may_see_disclosures },
+      ...{ id, email, name, role, all_clients, clients, may_reveal, may_see_disclosures, may_hold },
       ...{ totp, passkeys, recovery_codes, single_sign_on },
     },
     method: operator.method,

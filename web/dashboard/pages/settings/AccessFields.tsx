@@ -7,7 +7,7 @@ import { role_labels } from '../../service/types.ts';
 
 type Access = Pick<
   ResponseOf<'operators.list'>['operators'][number],
-  'role' | 'all_clients' | 'clients' | 'may_reveal' | 'may_see_disclosures'
+  'role' | 'all_clients' | 'clients' | 'may_reveal' | 'may_see_disclosures' | 'may_hold'
 >;
 
 const role_options = [
@@ -78,6 +78,12 @@ export function AccessFields({ of }: { of?: Access }) {
           The Disclosures page, for any role. Every view is recorded in the audit log.
         </Text>
       </div>
+      <div>
+        <Checkbox name="may_hold" label="Can place and lift legal holds" defaultChecked={of?.may_hold ?? false} />
+        <Text size="xs" c="dimmed" mt={4}>
+          Not part of any role, not even of Owner. It needs Read-only at least.
+        </Text>
+      </div>
     </>
   );
 }
@@ -87,6 +93,7 @@ export function readAccess(form: FormData): Omit<Body<'invitations.create'>, 'em
   const rights = {
     may_reveal: form.get('may_reveal') !== null,
     may_see_disclosures: form.get('may_see_disclosures') !== null,
+    may_hold: form.get('may_hold') !== null,
   };
   if (form.get('access') === 'all') return { role: String(form.get('role')), clients: null, ...rights };
   const clients = [...form].flatMap(([name, role]) => {

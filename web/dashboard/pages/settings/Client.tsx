@@ -12,6 +12,7 @@ import { type Body, call } from '../../service/api.ts';
 import { useAction, useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { ClientSettings } from '../../service/types.ts';
+import { LegalHolds, Periods } from './ClientRetention.tsx';
 import { Mode } from './Clients.tsx';
 import { EmrApps } from './EmrApps.tsx';
 import { NetworkAccess } from './NetworkAccess.tsx';
@@ -49,6 +50,8 @@ export function ClientPage({ client_id }: { client_id: string }) {
             {/* Keyed, so that the form starts over from the saved values. */}
             <LinkSettings key={JSON.stringify({ ...client, keys: 0 })} client={client} />
             <EmrApps client_id={client_id} />
+            <Periods client_id={client_id} />
+            {may('read_only') && <LegalHolds client_id={client_id} />}
           </Stack>
         )}
       </QueryResult>

@@ -110,7 +110,7 @@ export function Operators() {
 function Access({
   of,
 }: {
-  of: Pick<Operator, 'role' | 'all_clients' | 'clients' | 'may_reveal' | 'may_see_disclosures'>;
+  of: Pick<Operator, 'role' | 'all_clients' | 'clients' | 'may_reveal' | 'may_see_disclosures' | 'may_hold'>;
 }) {
   const clients = useClientOptions();
   const findName = (client_id: string) => clients.find(({ value }) => value === client_id)?.label ?? client_id;
@@ -131,6 +131,7 @@ function Access({
       {!of.all_clients && of.clients.length === 0 && 'No clients'}
       {of.may_reveal && <div className="secondary">Can reveal patient details</div>}
       {of.may_see_disclosures && <div className="secondary">Can see disclosures</div>}
+      {of.may_hold && <div className="secondary">Can place and lift legal holds</div>}
     </>
   );
 }

@@ -2,13 +2,15 @@ import { Text } from '@mantine/core';
 import { DataTable } from '../../parts/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { useQuery } from '../../service/queries.ts';
+import { Disposals } from './Disposals.tsx';
 
 export function Retention() {
   const query = useQuery('retention.get', {});
   return (
     <>
       <Text size="sm" c="dimmed" mb="sm">
-        How long data is kept. Records of practices are kept as long as the EMR has them.
+        How long data is kept. Records of practices are kept as long as the EMR has them. Clients can have periods of
+        their own: see their pages.
       </Text>
       <QueryResult query={query}>
         {({ retention }) => (
@@ -25,6 +27,7 @@ export function Retention() {
           />
         )}
       </QueryResult>
+      <Disposals />
     </>
   );
 }
