@@ -5,13 +5,13 @@ export const client_roles = ["support","read_only","operator"] as const;
 
 export const job_types = {"telephone_encounter.create":"Telephone encounter","telephone_encounter_action.create":"Telephone encounter action","document.upload":"Document","payment.post":"Payment","task.create":"Task","task_note.create":"Task note","note.upload":"Visit note","patient_note.create":"Patient note","claim.create":"Claim","referring_provider.create":"Referring provider","referral.create":"Referral","appointment.create":"Appointment","appointment.update":"Appointment update","patient.create":"New patient","patient.update":"Patient update","patient.insurance.add":"New insurance","patient.insurance.update":"Insurance update","patient.fetch":"Live patient fetch","appointment.fetch":"Live appointment fetch","availability.fetch":"Live availability fetch","sync":"Sync"} as const;
 
-export const failures = {"patient_not_found":{"label":"Patient not found","cause":"The EMR has no patient with this MRN or ID.","remedy":"Check the MRN in the EMR. Charts may have been merged or renumbered.","send_again":"corrected"},"patient_ambiguous":{"label":"Several patients with this MRN","cause":"The EMR has more than one patient with this MRN.","remedy":"Merge or renumber the charts in the EMR.","send_again":"unchanged"},"duplicate_patient":{"label":"Duplicate patient","cause":"The EMR already has a chart for this person.","remedy":"Use the existing chart; duplicate_patient_mrn names it if the EMR does. If it is another person, correct the name, date of birth or sex.","send_again":"corrected"},"medication_not_found":{"label":"Medication not found","cause":"None of the patient’s active medications has this name. The failure reason lists them.","remedy":"Send the name of one of the listed medications.","send_again":"corrected"},"medication_ambiguous":{"label":"Several medications match","cause":"The name matches several different active medications of the patient. The failure reason lists them.","remedy":"Send the full name and strength of one of them.","send_again":"corrected"},"slot_taken":{"label":"Time not available","cause":"The provider has an appointment or a block at this time. The event says which.","remedy":"Book another time from GET /v1/availability.","send_again":"corrected"},"cancelled":{"label":"Canceled","cause":"The job was canceled before anything was sent to the EMR.","remedy":"Send the write again if it is needed after all.","send_again":"unchanged"},"record_not_found":{"label":"Record not found","cause":"A record that the request refers to does not exist in the EMR, or no longer does. The failure reason names it.","remedy":"Check the ID or name in the EMR. Start a sync if the record was deleted there recently.","send_again":"corrected"},"record_ambiguous":{"label":"Several records match","cause":"A name in the request matches several records in the EMR.","remedy":"Send the ID of the record instead of its name.","send_again":"corrected"},"record_inactive":{"label":"Record inactive","cause":"A record that the request refers to is inactive in the EMR. The failure reason names it.","remedy":"Send another one, or have it activated in the EMR.","send_again":"corrected"},"record_changed":{"label":"Concurrent change","cause":"Someone changed the same value in the EMR while it was being updated. Nothing was saved.","remedy":"Compare the current value in the EMR with yours.","send_again":"unchanged"},"duplicate_record":{"label":"Duplicate record","cause":"The EMR already has this record.","remedy":"Use the existing record.","send_again":"corrected"},"unknown_value":{"label":"Unknown value","cause":"The EMR does not know a coded value, such as a language, race, ethnicity or visit type. The failure reason lists the accepted values if the EMR provides them.","remedy":"Send one of the accepted values.","send_again":"corrected"},"emr_validation":{"label":"Invalid for the EMR","cause":"The EMR’s rules reject the values: one is missing, malformed, too long or in conflict with another.","remedy":"Correct the value that the failure reason names.","send_again":"corrected"},"emr_refused":{"label":"Rejected by the EMR","cause":"The EMR rejected the request for a reason that has no specific code. The failure reason quotes the EMR.","remedy":"Resolve the cause in the EMR or in the request.","send_again":"unchanged"},"not_permitted":{"label":"Not permitted","cause":"The linked EMR user is not allowed to do this in the EMR.","remedy":"Have the EMR’s administrator grant the permission, or link another EMR user.","send_again":"unchanged"},"not_supported":{"label":"Not supported by the EMR","cause":"The EMR does not support this operation, search or field.","remedy":"Compare the capabilities in GET /v1/settings. Leave out the field that the failure reason names, if it names one.","send_again":"never"},"too_many_matches":{"label":"Too many matches","cause":"More records match the search than can be returned.","remedy":"Narrow the search.","send_again":"corrected"},"emr_address_refused":{"label":"EMR address not allowed","cause":"This installation’s outbound guard does not allow the EMR’s address, for example because it is private.","remedy":"Have the operator allow the address in the settings, or link the EMR at another one.","send_again":"unchanged"},"unavailable":{"label":"EMR unavailable","cause":"The EMR was unreachable, overloaded or failing. The job is retried for an hour.","remedy":"Wait until the EMR is available.","send_again":"unchanged"},"outcome_unknown":{"label":"Outcome unknown","cause":"The EMR did not confirm a write, and a search for it gave no result. The job’s status is needs_review.","remedy":"Check in the EMR whether it was saved, then resolve the job in the dashboard.","send_again":"if_not_saved"},"login_required":{"label":"Account not re-linked in time","cause":"The account link expired and was not re-linked within 14 days.","remedy":"Run Link in update mode.","send_again":"unchanged"},"account_unlinked":{"label":"Account unlinked","cause":"The account was unlinked before the job ran.","remedy":"Link the account again and use its new access token.","send_again":"never"},"internal":{"label":"Internal error","cause":"An internal error in this service. Its log has the details under the job ID.","remedy":"Report the job ID to the operator of this service.","send_again":"unchanged"}} as const;
+export const failures = {"patient_not_found":{"label":"Patient not found","cause":"The EMR has no patient with this MRN or ID.","remedy":"Check the MRN in the EMR. Charts may have been merged or renumbered.","send_again":"corrected"},"patient_ambiguous":{"label":"Several patients with this MRN","cause":"The EMR has more than one patient with this MRN.","remedy":"Merge or renumber the charts in the EMR.","send_again":"unchanged"},"duplicate_patient":{"label":"Duplicate patient","cause":"The EMR already has a chart for this person.","remedy":"Use the existing chart; duplicate_patient_mrn names it if the EMR does. If it is another person, correct the name, date of birth or sex.","send_again":"corrected"},"medication_not_found":{"label":"Medication not found","cause":"None of the patient’s active medications has this name. The failure reason lists them.","remedy":"Send the name of one of the listed medications.","send_again":"corrected"},"medication_ambiguous":{"label":"Several medications match","cause":"The name matches several different active medications of the patient. The failure reason lists them.","remedy":"Send the full name and strength of one of them.","send_again":"corrected"},"slot_taken":{"label":"Time not available","cause":"The provider has an appointment or a block at this time. The event says which.","remedy":"Book another time from GET /v1/availability.","send_again":"corrected"},"cancelled":{"label":"Canceled","cause":"The job was canceled before anything was sent to the EMR.","remedy":"Send the write again if it is needed after all.","send_again":"unchanged"},"record_not_found":{"label":"Record not found","cause":"A record that the request refers to does not exist in the EMR, or no longer does. The failure reason names it.","remedy":"Check the ID or name in the EMR. Start a sync if the record was deleted there recently.","send_again":"corrected"},"record_ambiguous":{"label":"Several records match","cause":"A name in the request matches several records in the EMR.","remedy":"Send the ID of the record instead of its name.","send_again":"corrected"},"record_inactive":{"label":"Record inactive","cause":"A record that the request refers to is inactive in the EMR. The failure reason names it.","remedy":"Send another one, or have it activated in the EMR.","send_again":"corrected"},"record_changed":{"label":"Concurrent change","cause":"Someone changed the same value in the EMR while it was being updated. Nothing was saved.","remedy":"Compare the current value in the EMR with yours.","send_again":"unchanged"},"duplicate_record":{"label":"Duplicate record","cause":"The EMR already has this record.","remedy":"Use the existing record.","send_again":"corrected"},"unknown_value":{"label":"Unknown value","cause":"The EMR does not know a coded value, such as a language, race, ethnicity or visit type. The failure reason lists the accepted values if the EMR provides them.","remedy":"Send one of the accepted values.","send_again":"corrected"},"emr_validation":{"label":"Invalid for the EMR","cause":"The EMR’s rules reject the values: one is missing, malformed, too long or in conflict with another.","remedy":"Correct the value that the failure reason names.","send_again":"corrected"},"emr_refused":{"label":"Rejected by the EMR","cause":"The EMR rejected the request for a reason that has no specific code. The failure reason quotes the EMR.","remedy":"Resolve the cause in the EMR or in the request.","send_again":"unchanged"},"not_permitted":{"label":"Not permitted","cause":"The linked EMR user is not allowed to do this in the EMR.","remedy":"Have the EMR’s administrator grant the permission, or link another EMR user.","send_again":"unchanged"},"not_supported":{"label":"Not supported by the EMR","cause":"The EMR does not support this operation, search or field.","remedy":"Compare the capabilities in GET /v1/settings. Leave out the field that the failure reason names, if it names one.","send_again":"never"},"too_many_matches":{"label":"Too many matches","cause":"More records match the search than can be returned.","remedy":"Narrow the search.","send_again":"corrected"},"emr_address_refused":{"label":"EMR address not allowed","cause":"This installation’s outbound guard does not allow the EMR’s address, for example because it is private.","remedy":"Have the operator allow the address in the settings, or link the EMR at another one.","send_again":"unchanged"},"document_infected":{"label":"Infected document","cause":"The virus scanner of this installation found something in a document. Nothing was sent to the EMR.","remedy":"Check where the file comes from, and send a clean one.","send_again":"corrected"},"scanner_unavailable":{"label":"Document scanner unavailable","cause":"The virus scanner of this installation did not scan the document, so it was not sent to the EMR. The job is retried for 24 hours.","remedy":"Wait until the scanner is available.","send_again":"unchanged"},"unavailable":{"label":"EMR unavailable","cause":"The EMR was unreachable, overloaded or failing. The job is retried for an hour.","remedy":"Wait until the EMR is available.","send_again":"unchanged"},"outcome_unknown":{"label":"Outcome unknown","cause":"The EMR did not confirm a write, and a search for it gave no result. The job’s status is needs_review.","remedy":"Check in the EMR whether it was saved, then resolve the job in the dashboard.","send_again":"if_not_saved"},"login_required":{"label":"Account not re-linked in time","cause":"The account link expired and was not re-linked within 14 days.","remedy":"Run Link in update mode.","send_again":"unchanged"},"account_unlinked":{"label":"Account unlinked","cause":"The account was unlinked before the job ran.","remedy":"Link the account again and use its new access token.","send_again":"never"},"internal":{"label":"Internal error","cause":"An internal error in this service. Its log has the details under the job ID.","remedy":"Report the job ID to the operator of this service.","send_again":"unchanged"}} as const;
 
 export const job_requests = {"telephone_encounter.create":{"method":"POST","path":"/v1/telephone-encounters","fields":["patient_mrn","provider_id","location_id","assigned_to_id","reason","refill_medication_name","pharmacy_ehr_id","caller","message","is_high_priority","template_name","reference"],"file_field":null},"telephone_encounter_action.create":{"method":"POST","path":"/v1/telephone-encounters/actions","fields":["emr_appointment_id","text","is_high_priority","reference"],"file_field":null},"appointment.create":{"method":"POST","path":"/v1/appointments","fields":["mrn","location","provider","type","datetime","date","time","secondary_provider","note","reason","duration","new_patient","prevent_double_booking","reference"],"file_field":null},"appointment.fetch":{"method":"POST","path":"/v1/appointments/fetch","fields":["search_by","start_date","end_date","mrn","provider_ids","reference"],"file_field":null},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch","fields":["start_date","end_date","provider_ids","location_ids","provider_type","visit_type","buffer","calculation_method","daily_appointment_limit","daily_limit_type","fallback_to_default_hours","max_slot_duration","facility_scoped_scheduling","explain","reference"],"file_field":null},"document.upload":{"method":"POST","path":"/v1/documents","fields":["folder_name","patient_mrn","document","emr_assigned_to_id","is_reviewed","notes","is_high_priority","template_name","reference"],"file_field":"document"},"payment.post":{"method":"POST","path":"/v1/payments","fields":["patient_mrn","payment_method","reference_number","location","amount","notes","deposit_date","reference"],"file_field":null},"task.create":{"method":"POST","path":"/v1/tasks","fields":["description","patient_mrn","subject","assignee_user_id","phone_call_type_id","notify_list","reference"],"file_field":null},"task_note.create":{"method":"POST","path":"/v1/tasks/notes","fields":["emr_task_id","note","reference"],"file_field":null},"note.upload":{"method":"POST","path":"/v1/notes","fields":["appointment_id","note","icd_10_codes","cpt_codes","reference"],"file_field":null},"patient_note.create":{"method":"POST","path":"/v1/patient-notes","fields":["note","subject","patient_mrn","location_id","reference"],"file_field":null},"claim.create":{"method":"POST","path":"/v1/claims","fields":["appointment_id","reference"],"file_field":null},"referring_provider.create":{"method":"POST","path":"/v1/referring-providers","fields":["first_name","last_name","npi","phone","fax","email","address","city","state","zip_code","reference"],"file_field":null},"patient.create":{"method":"POST","path":"/v1/patients","fields":["first_name","last_name","dob","sex","middle_name","phone","cell_phone","email","address_street","address_line2","address_city","address_state","address_zip","no_email_reason","insurance_name","insurance_provider_id","insurance_subscriber_number","insurance_sequence","secondary_insurance_name","secondary_insurance_subscriber_number","check_eligibility","responsible_party","responsible_party_first_name","responsible_party_last_name","responsible_party_sex","responsible_party_dob","responsible_party_phone","referring_provider_id","referring_provider_first_name","referring_provider_last_name","pcp_id","pcp_first_name","pcp_last_name","referred_to_provider_id","emergency_contact_first_name","emergency_contact_last_name","emergency_contact_relation","emergency_contact_phone","pharmacy_id","language","race","ethnicity","release_of_info","rx_history_consent","self_pay","default_facility_id","reference"],"file_field":null},"patient.fetch":{"method":"POST","path":"/v1/patients/fetch","fields":["search_by","dob","first_name","last_name","phone","mrn","include","reference"],"file_field":null},"patient.insurance.add":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances","fields":["member_id","group_id","insurance_provider_id","insurance_name","insurance_payer_id","plan_begin_date","copayment","relationship_to_subscriber","subscriber_demographics","priority","reference"],"file_field":null},"patient.insurance.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}","fields":["member_id","insurance_sequence","plan_end_date","group_id","insurance_provider_id","insurance_name","insurance_payer_id","plan_begin_date","copayment","relationship_to_subscriber","subscriber_demographics","reference"],"file_field":null},"referral.create":{"method":"POST","path":"/v1/referrals","fields":["patient_mrn","referring_from_provider_ehr_id","referring_to_provider_ehr_id","direction","priority","reason","diagnosis_codes","documents","reference"],"file_field":null}} as const;
 
 export const api_routes = {"link.token.create":{"method":"POST","path":"/link/token/create"},"link.token.exchange":{"method":"GET","path":"/link/token/exchange"},"link.emrs.list":{"method":"GET","path":"/link/emrs"},"link.directory.search":{"method":"GET","path":"/link/directory"},"account.connection-report":{"method":"GET","path":"/v1/account/connection-report"},"account.rotate-token":{"method":"POST","path":"/v1/account/rotate-token"},"account.delete":{"method":"DELETE","path":"/v1/account"},"accounts.list":{"method":"GET","path":"/v1/accounts"},"sandbox.public_token.create":{"method":"POST","path":"/sandbox/public_token/create"},"telephone-encounters.create":{"method":"POST","path":"/v1/telephone-encounters"},"telephone-encounters.actions.create":{"method":"POST","path":"/v1/telephone-encounters/actions"},"appointments.create":{"method":"POST","path":"/v1/appointments"},"appointments.list":{"method":"GET","path":"/v1/appointments"},"appointments.get":{"method":"GET","path":"/v1/appointments/{id}"},"appointments.get-by-ehr-id":{"method":"GET","path":"/v1/appointments/ehr/{ehr_id}"},"appointments.update":{"method":"PATCH","path":"/v1/appointments/{id}"},"appointments.fetch":{"method":"POST","path":"/v1/appointments/fetch"},"availability.list":{"method":"GET","path":"/v1/availability"},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch"},"documents.create":{"method":"POST","path":"/v1/documents"},"documents.get":{"method":"GET","path":"/v1/documents/{id}"},"payments.create":{"method":"POST","path":"/v1/payments"},"tasks.create":{"method":"POST","path":"/v1/tasks"},"tasks.notes.create":{"method":"POST","path":"/v1/tasks/notes"},"notes.create":{"method":"POST","path":"/v1/notes"},"patient-notes.create":{"method":"POST","path":"/v1/patient-notes"},"claims.create":{"method":"POST","path":"/v1/claims"},"claims.list":{"method":"GET","path":"/v1/claims"},"providers.list":{"method":"GET","path":"/v1/providers"},"providers.update-by-ehr-id":{"method":"PATCH","path":"/v1/providers/ehr/{ehr_id}"},"providers.update":{"method":"PATCH","path":"/v1/providers/{id}"},"locations.list":{"method":"GET","path":"/v1/locations"},"locations.update":{"method":"PATCH","path":"/v1/locations/{id}"},"staff.list":{"method":"GET","path":"/v1/staff"},"pharmacies.list":{"method":"GET","path":"/v1/pharmacies"},"visit-types.list":{"method":"GET","path":"/v1/visit-types"},"visit-statuses.list":{"method":"GET","path":"/v1/visit-statuses"},"insurance-providers.list":{"method":"GET","path":"/v1/insurance-providers"},"referring-providers.list":{"method":"GET","path":"/v1/referring-providers"},"referring-providers.create":{"method":"POST","path":"/v1/referring-providers"},"patients.list":{"method":"GET","path":"/v1/patients"},"patients.search":{"method":"POST","path":"/v1/patients/search"},"patients.create":{"method":"POST","path":"/v1/patients"},"patients.get":{"method":"GET","path":"/v1/patients/{id}"},"patients.update":{"method":"PATCH","path":"/v1/patients/{id}"},"patients.fetch":{"method":"POST","path":"/v1/patients/fetch"},"patients.insurances.list":{"method":"GET","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.create":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}"},"orders.list":{"method":"GET","path":"/v1/orders"},"referrals.list":{"method":"GET","path":"/v1/referrals"},"referrals.create":{"method":"POST","path":"/v1/referrals"},"eligibility-checks.list":{"method":"GET","path":"/v1/eligibility-checks"},"eligibility-checks.benefits.list":{"method":"GET","path":"/v1/eligibility-checks/{id}/benefits"},"settings.get":{"method":"GET","path":"/v1/settings"},"sync.create":{"method":"POST","path":"/v1/sync"},"changes.list":{"method":"GET","path":"/v1/changes"},"jobs.list":{"method":"GET","path":"/v1/jobs"},"jobs.get":{"method":"GET","path":"/v1/jobs/{job_id}"},"jobs.run-again":{"method":"POST","path":"/v1/jobs/{job_id}/run-again"},"jobs.cancel":{"method":"POST","path":"/v1/jobs/{job_id}/cancel"},"requests.list":{"method":"GET","path":"/v1/requests"},"webhook-events.list":{"method":"GET","path":"/v1/webhook-events"},"webhook-events.stream":{"method":"GET","path":"/v1/webhook-events/stream"},"webhook-events.resend":{"method":"POST","path":"/v1/webhook-events/{id}/resend"},"webhook.create":{"method":"POST","path":"/v1/webhook"},"webhook.list":{"method":"GET","path":"/v1/webhook"},"webhook.update":{"method":"PATCH","path":"/v1/webhook/{id}"},"webhook.delete":{"method":"DELETE","path":"/v1/webhook/{id}"},"webhook.test":{"method":"POST","path":"/v1/webhook/{id}/test"},"webhook.deliveries.list":{"method":"GET","path":"/v1/webhook/{id}/deliveries"},"webhook.rotate-oldest-secret":{"method":"POST","path":"/v1/webhook/rotate-secret"},"webhook.rotate-secret":{"method":"POST","path":"/v1/webhook/{id}/rotate-secret"},"link.session.get":{"method":"GET","path":"/link/v1/session"},"link.practices.list":{"method":"GET","path":"/link/v1/practices"},"link.practice.choose":{"method":"POST","path":"/link/v1/practice"},"link.consent.create":{"method":"POST","path":"/link/v1/consent"},"link.sign-in.create":{"method":"POST","path":"/link/v1/sign-in"},"link.page-sign-in.create":{"method":"POST","path":"/link/v1/oauth/start"},"link.page-sign-in.finish":{"method":"POST","path":"/link/v1/oauth/finish"},"link.page-sign-in.get":{"method":"GET","path":"/link/v1/oauth/state"}} as const;
 
-export const error_messages = {"request_malformed":"The request is not valid HTTP.","body_not_json":"Request body is not valid JSON.","body_too_complex":"Request body exceeds {limit}.","body_not_object":"Request body must be a JSON object.","missing_field":"Missing required field: {field}","no_field":"At least one field must be provided.","unexpected_fields":"Unexpected fields in request body: {fields}","form_malformed":"Request body is not a valid multipart form.","unexpected_query":"Unexpected query parameters: {names}","invalid_field":"{rule}","restricted_operation":"{operation} are only supported for {emr} EMR.","restricted_field":"Field '{field}' is only supported for {emr} EMR.","unsupported_field":"Field '{field}' is not supported by this EMR.","fixed_field":"Field '{field}' cannot be changed on an active patient.","fixed_appointment_field":"Field '{field}' cannot be changed once the appointment is in the EMR.","appointment_in_progress":"The appointment is being written to the EMR. Send the change again after its event.","appointment_time_taken":"{conflict}","insurance_company_missing":"One of insurance_provider_id or insurance_name is required.","carrier_missing":"Insurance provider '{name}' has no carrier ID in the EMR and cannot be used for this insurance.","provider_inactive":"Provider with EMR ID '{id}' is inactive. Choose another one, or set its status to active.","location_inactive":"Location with EMR ID '{id}' is inactive. Choose another one, or set its status to active.","operation_not_offered":"This EMR does not offer {operation}.","personal_user_id":"user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.","search_not_supported":"search_by '{search_by}' is not supported by this EMR. Supported: {supported}.","emr_name_unknown":"EMR '{emr_name}' is not supported. Supported EMRs: {supported}.","emr_name_mismatch":"emr_name does not match the EMR of this organization.","emr_domain_mismatch":"emr_instance_domain does not match the EMR address of this organization.","emr_domain_invalid":"emr_instance_domain {rule}","practice_not_found":"Practice with ID '{id}' not found.","practice_and_emr":"practice_id cannot be combined with emr_name or emr_instance_domain.","practice_mismatch":"practice_id does not match the EMR address of this organization.","practice_unavailable":"There is no EMR app for this practice. Ask an owner to add one.","practice_required":"No practice was chosen in this link yet.","practice_fixed":"The practice of this link cannot be changed.","emr_app_not_found":"EMR app with ID '{id}' not found.","emr_app_mismatch":"emr_app_id belongs to a different EMR than this organization.","emr_app_exists":"Another EMR app already has the host {host}.","emr_app_pair_taken":"Another EMR app already uses this client ID at this token endpoint. Each client ID belongs to one EMR app.","emr_app_required":"Sign-in with a signing key needs an EMR app. An owner must add one for {host} in the dashboard (Settings, Clients, EMR apps), with the client ID that the EMR issued.","emr_app_unregistered":"This EMR app has no client ID yet. An owner must add the one that the EMR issued.","emr_app_in_use":"{count} linked accounts use this EMR app. Unlink them, or link them again with another app.","search_params_mismatch":"search_params does not match the search parameters of this organization.","search_params_need_app":"search_params can be used only with an EMR app for this address.","search_params_required":"The practices of this EMR share one address. Name the practice in search_params: {names}.","callback_url_unregistered":"callback_url is not registered for this client.","link_token_invalid":"Invalid or expired link_token.","cursor_expired":"This cursor is no longer valid: it is older than 30 days, or the database was restored or lost changes. Read the changes again from the beginning, without a cursor, and replace your copy.","link_exhausted":"Too many sign-in attempts with this link_token. Create a new one.","link_expired":"This link_token has expired. Create a new one.","link_used":"This link_token has already been used. Create a new one.","link_unknown":"link_token not found.","consent_required":"The person has not agreed to this link yet. Show what is shared and send the consent first.","consent_outdated":"What this link shares, or the host of the EMR’s sign-in page, has changed. Ask for consent again.","public_token_invalid":"Invalid or expired public_token.","emr_credentials_wrong":"{emr} rejected this username and password.","emr_code_required":"{emr} requires a one-time code. Send one_time_code.","emr_code_wrong":"{emr} rejected this one-time code. Try the current one.","emr_locked":"{emr} has locked this user after too many failed attempts. Try again later.","emr_access_refused":"{emr} rejected these credentials.","emr_client_refused":"{emr} does not recognize this client ID.","emr_secret_refused":"{emr} rejected the client secret.","emr_key_refused":"{emr} does not accept our signing key for this client ID. Register our key set with it: {key_set}","emr_scope_refused":"{emr} does not grant this client the requested scopes: {scopes}","emr_method_refused":"{emr} does not allow this sign-in method. credentials.way can be one of: {methods}","emr_no_records":"{emr} accepted the sign-in, but this account cannot read any records.","emr_user_mismatch":"This account belongs to {name}. Sign in as that user, or link a new account.","emr_page_required":"{emr} requires sign-in on its own page. Open it in Link.","emr_page_declined":"The sign-in at {emr} was not completed.","page_sign_in_unknown":"This sign-in was started in another window or has expired. Start again in Link.","page_sign_in_mixed_up":"This response belongs to the sign-in page of another EMR. Nothing was sent. Start again in Link.","emr_sign_in_refused":"The sign-in at {emr} failed: {reason}","emr_host_not_found":"The host {host} could not be found. Check the address of the EMR.","emr_address_wrong":"The EMR cannot be linked at this address: {reason}","emr_check_refused":"The capabilities of {emr} could not be read: {reason}","webhook_endpoints_max":"A client can have at most {max} webhook endpoints. Delete one that is no longer used.","webhook_url_refused":"webhook_url {rule}","idempotency_key_invalid":"Send one Idempotency-Key of 1 to 255 printable characters.","credentials_conflict":"The {header} header was sent more than once, with different values.","client_credentials_invalid":"Invalid client credentials.","client_secret_expired":"This client secret expired at {expired_at}.","secret_not_permitted":"This client secret does not permit the request: {limit}.","metrics_token_invalid":"Send the METRICS_TOKEN of this installation as a bearer token.","access_token_missing":"Missing access_token header.","access_token_invalid":"User not found.","login_required":"The account link has expired. Run Link in update mode with this access_token to renew it.","sandbox_values_refused":"Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.","method_not_allowed":"{method} is not supported here. Supported: {allowed}.","route_not_found":"No such endpoint: {method} {path}","update_mode_user_not_found":"User not found.","provider_not_found":"Provider with EMR ID '{id}' not found.","referring_provider_not_found":"Referring provider with EMR ID '{id}' not found.","staff_not_found":"Staff member with ID '{id}' not found.","appointment_not_found":"Appointment not found.","patient_not_found":"Patient not found.","location_not_found":"Location with EMR ID '{id}' not found.","pharmacy_not_found":"Pharmacy with EMR ID '{id}' not found.","record_unnamed":"{reason}","record_not_found":"{noun} with ID '{id}' not found.","account_revoked":"This account has been revoked. Link it again first.","access_token_replaced":"This access token has been replaced. Send the request with the current one.","erasure_blocked":"{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.","appointment_not_in_emr":"The appointment has no EMR ID. Wait for the event of its booking, or correct it if it has failed.","claim_exists":"The appointment has a claim already: {claim_id}.","first_sync_pending":"The first sync has not finished reading {list}. Try again in a few seconds.","job_started":"The job can no longer be canceled: it has started or finished.","job_not_repeatable":"{reason}","job_not_reviewable":"This job is not waiting for review, or has already been reviewed.","master_key_in_settings":"The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.","idempotency_key_running":"A request with this Idempotency-Key is still running. Try again in a moment.","idempotency_key_reused":"This Idempotency-Key was already used with a different request. Use a new key for each request.","request_timeout":"The request took too long to arrive.","body_too_large":"Request body exceeds {limit}.","document_too_large":"{document} exceeds the maximum size of 5 MB.","document_over_emr_limit":"{document} exceeds the EMR’s limit of {limit} per document.","document_script_refused":"{document} is a PDF that contains JavaScript, or is protected and cannot be checked. Print it to a new PDF and upload that.","document_action_refused":"{document} is a PDF that starts programs, opens files elsewhere, sends a form or plays rich media. Print it to a new PDF and upload that.","document_attachment_refused":"{document} is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.","document_type_unsupported":"{document} must be a PDF, JPEG or PNG file.","body_encoding_unsupported":"Request body must not be compressed. Send it without Content-Encoding.","charset_unsupported":"Request body must be in UTF-8.","media_type_unsupported":"Content-Type must be {expected}.","headers_too_large":"Request headers are too large.","live_streams_exceeded":"Too many open dashboard tabs in this session. Close some of them.","event_streams_exceeded":"Too many open event streams. Close some of them, or register a webhook.","quota_exceeded":"Quota exceeded: {quota}.","rate_limited":"Rate limit exceeded.","internal":"Internal error. Include the request_id when you report it.","database_unavailable":"The database is unavailable right now. Try again in a moment.","database_slow":"The database took too long. Try again later, or narrow the request.","connections_exceeded":"Too many connections are open. Try again in a moment.","uploads_busy":"Too many uploads at once. Try again in a moment.","emr_unavailable":"{emr} cannot be reached right now. Try again in a moment.","passkey_not_registered":"The passkey could not be registered. Try again.","passkeys_max":"You can have at most {max} passkeys. Delete one that you no longer use.","passkeys_need_name":"Passkeys need a host name, and BASE_URL contains an IP address. Set BASE_URL to the name of this service.","operator_credentials_wrong":"Incorrect email or password.","operator_code_required":"Enter the code from your authenticator app.","operator_code_wrong":"Incorrect code, or the code was already used. Enter the current code from your authenticator app, or a recovery code.","operator_passkey_required":"Sign in with your passkey, or enter one of your recovery codes.","passkey_refused":"This passkey was not accepted. Try again, or sign in with your password.","operator_password_off":"Passwords are turned off for this account. Use single sign-on.","sso_off":"Single sign-on is not set up. Sign in with your password.","sso_expired":"This sign-in has expired, or it was already used. Sign in again.","sso_declined":"The identity provider did not sign you in. Try again, or ask its administrator for access.","sso_client_refused":"The identity provider does not accept this installation. Ask its administrator to check OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and the redirect URI.","sso_invalid":"The identity provider’s response is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.","sso_unavailable":"The identity provider cannot be reached. Try again in a minute.","sso_role_missing":"You have no role in Chartwire. Ask the administrator of your identity provider to add you to a Chartwire group, then sign in again.","sso_email_missing":"The identity provider did not send a verified email address for you. Ask its administrator to add one, then sign in again.","sso_email_taken":"Your email address belongs to another operator. Ask an owner to choose “Allow single sign-on” for it under Settings → Operators, then sign in again.","sso_email_unverified":"The identity provider did not confirm your email address (email_verified), which is required to take over an existing operator. Ask its administrator to send this claim, then sign in again.","sso_other_person":"You signed in at the identity provider as someone else. Sign in as the operator who uses this dashboard.","sso_auth_time_missing":"The identity provider did not say when you signed in. Ask its administrator to send the claim auth_time, then try again.","sso_not_again":"The identity provider did not ask you to sign in again. Ask its administrator to support max_age or prompt=login, then try again.","sso_disabled":"Your account is disabled. Ask an owner to enable it.","operator_session_over":"Your session has ended. Sign in again.","operator_password_temporary":"Your password is temporary. Change it before you continue.","operator_second_factor_missing":"A second factor is required. Set up a passkey or an authenticator app before you continue.","operator_sign_in_again":"Confirm your identity first: your last sign-in was more than 10 minutes ago.","operator_role_lacking":"This requires the {role} role.","reveal_not_allowed":"You do not have permission to reveal patient details. Ask an owner for it.","operator_clients_lacking":"This requires access to all clients.","operator_request_foreign":"This request did not come from the dashboard page. Reload the page and try again.","invitation_invalid":"This invitation was used or revoked, or has expired. Ask an owner for a new one.","client_secrets_max":"A client can have at most {max} active secrets. Revoke one first.","operator_exists":"An operator with this email address already exists.","operator_single_sign_on":"This operator uses single sign-on: the identity provider manages the role and the sign-in.","owner_from_provider":"You signed in with single sign-on, so you cannot create, enable or reset an owner with a password. Give the role in the identity provider, or ask an owner who signed in with a password.","passwords_off":"Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.","owner_last":"There must be at least one owner. Make another operator an owner first.","operator_codes_locked":"Too many incorrect codes. Sign in with a passkey or a recovery code, or ask an owner to reset your sign-in.","operator_password_expired":"Your temporary password has expired. Ask an owner to reset your password again.","totp_offer_missing":"This setup has expired. Start it again.","sign_in_busy":"Too many sign-ins at the moment. Try again in a minute, or use a browser in which you have signed in before.","operator_locked":"Too many failed sign-ins. Try again in 15 minutes."} as const;
+export const error_messages = {"request_malformed":"The request is not valid HTTP.","body_not_json":"Request body is not valid JSON.","body_too_complex":"Request body exceeds {limit}.","body_not_object":"Request body must be a JSON object.","missing_field":"Missing required field: {field}","no_field":"At least one field must be provided.","unexpected_fields":"Unexpected fields in request body: {fields}","form_malformed":"Request body is not a valid multipart form.","unexpected_query":"Unexpected query parameters: {names}","invalid_field":"{rule}","restricted_operation":"{operation} are only supported for {emr} EMR.","restricted_field":"Field '{field}' is only supported for {emr} EMR.","unsupported_field":"Field '{field}' is not supported by this EMR.","fixed_field":"Field '{field}' cannot be changed on an active patient.","fixed_appointment_field":"Field '{field}' cannot be changed once the appointment is in the EMR.","appointment_in_progress":"The appointment is being written to the EMR. Send the change again after its event.","appointment_time_taken":"{conflict}","insurance_company_missing":"One of insurance_provider_id or insurance_name is required.","carrier_missing":"Insurance provider '{name}' has no carrier ID in the EMR and cannot be used for this insurance.","provider_inactive":"Provider with EMR ID '{id}' is inactive. Choose another one, or set its status to active.","location_inactive":"Location with EMR ID '{id}' is inactive. Choose another one, or set its status to active.","operation_not_offered":"This EMR does not offer {operation}.","personal_user_id":"user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.","search_not_supported":"search_by '{search_by}' is not supported by this EMR. Supported: {supported}.","emr_name_unknown":"EMR '{emr_name}' is not supported. Supported EMRs: {supported}.","emr_name_mismatch":"emr_name does not match the EMR of this organization.","emr_domain_mismatch":"emr_instance_domain does not match the EMR address of this organization.","emr_domain_invalid":"emr_instance_domain {rule}","practice_not_found":"Practice with ID '{id}' not found.","practice_and_emr":"practice_id cannot be combined with emr_name or emr_instance_domain.","practice_mismatch":"practice_id does not match the EMR address of this organization.","practice_unavailable":"There is no EMR app for this practice. Ask an owner to add one.","practice_required":"No practice was chosen in this link yet.","practice_fixed":"The practice of this link cannot be changed.","emr_app_not_found":"EMR app with ID '{id}' not found.","emr_app_mismatch":"emr_app_id belongs to a different EMR than this organization.","emr_app_exists":"Another EMR app already has the host {host}.","emr_app_pair_taken":"Another EMR app already uses this client ID at this token endpoint. Each client ID belongs to one EMR app.","emr_app_required":"Sign-in with a signing key needs an EMR app. An owner must add one for {host} in the dashboard (Settings, Clients, EMR apps), with the client ID that the EMR issued.","emr_app_unregistered":"This EMR app has no client ID yet. An owner must add the one that the EMR issued.","emr_app_in_use":"{count} linked accounts use this EMR app. Unlink them, or link them again with another app.","search_params_mismatch":"search_params does not match the search parameters of this organization.","search_params_need_app":"search_params can be used only with an EMR app for this address.","search_params_required":"The practices of this EMR share one address. Name the practice in search_params: {names}.","callback_url_unregistered":"callback_url is not registered for this client.","link_token_invalid":"Invalid or expired link_token.","cursor_expired":"This cursor is no longer valid: it is older than 30 days, or the database was restored or lost changes. Read the changes again from the beginning, without a cursor, and replace your copy.","link_exhausted":"Too many sign-in attempts with this link_token. Create a new one.","link_expired":"This link_token has expired. Create a new one.","link_used":"This link_token has already been used. Create a new one.","link_unknown":"link_token not found.","consent_required":"The person has not agreed to this link yet. Show what is shared and send the consent first.","consent_outdated":"What this link shares, or the host of the EMR’s sign-in page, has changed. Ask for consent again.","public_token_invalid":"Invalid or expired public_token.","emr_credentials_wrong":"{emr} rejected this username and password.","emr_code_required":"{emr} requires a one-time code. Send one_time_code.","emr_code_wrong":"{emr} rejected this one-time code. Try the current one.","emr_locked":"{emr} has locked this user after too many failed attempts. Try again later.","emr_access_refused":"{emr} rejected these credentials.","emr_client_refused":"{emr} does not recognize this client ID.","emr_secret_refused":"{emr} rejected the client secret.","emr_key_refused":"{emr} does not accept our signing key for this client ID. Register our key set with it: {key_set}","emr_scope_refused":"{emr} does not grant this client the requested scopes: {scopes}","emr_method_refused":"{emr} does not allow this sign-in method. credentials.way can be one of: {methods}","emr_no_records":"{emr} accepted the sign-in, but this account cannot read any records.","emr_user_mismatch":"This account belongs to {name}. Sign in as that user, or link a new account.","emr_page_required":"{emr} requires sign-in on its own page. Open it in Link.","emr_page_declined":"The sign-in at {emr} was not completed.","page_sign_in_unknown":"This sign-in was started in another window or has expired. Start again in Link.","page_sign_in_mixed_up":"This response belongs to the sign-in page of another EMR. Nothing was sent. Start again in Link.","emr_sign_in_refused":"The sign-in at {emr} failed: {reason}","emr_host_not_found":"The host {host} could not be found. Check the address of the EMR.","emr_address_wrong":"The EMR cannot be linked at this address: {reason}","emr_check_refused":"The capabilities of {emr} could not be read: {reason}","webhook_endpoints_max":"A client can have at most {max} webhook endpoints. Delete one that is no longer used.","webhook_url_refused":"webhook_url {rule}","idempotency_key_invalid":"Send one Idempotency-Key of 1 to 255 printable characters.","credentials_conflict":"The {header} header was sent more than once, with different values.","client_credentials_invalid":"Invalid client credentials.","client_secret_expired":"This client secret expired at {expired_at}.","secret_not_permitted":"This client secret does not permit the request: {limit}.","client_network_refused":"Requests of this application are not accepted from {address}. An owner can add the address to its allowed networks.","client_certificate_required":"This application must present a client certificate, and none arrived with the request.","client_certificate_refused":"The client certificate of the request was refused: {reason}.","metrics_token_invalid":"Send the METRICS_TOKEN of this installation as a bearer token.","access_token_missing":"Missing access_token header.","access_token_invalid":"User not found.","login_required":"The account link has expired. Run Link in update mode with this access_token to renew it.","sandbox_values_refused":"Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.","method_not_allowed":"{method} is not supported here. Supported: {allowed}.","route_not_found":"No such endpoint: {method} {path}","update_mode_user_not_found":"User not found.","provider_not_found":"Provider with EMR ID '{id}' not found.","referring_provider_not_found":"Referring provider with EMR ID '{id}' not found.","staff_not_found":"Staff member with ID '{id}' not found.","appointment_not_found":"Appointment not found.","patient_not_found":"Patient not found.","location_not_found":"Location with EMR ID '{id}' not found.","pharmacy_not_found":"Pharmacy with EMR ID '{id}' not found.","record_unnamed":"{reason}","record_not_found":"{noun} with ID '{id}' not found.","account_revoked":"This account has been revoked. Link it again first.","access_token_replaced":"This access token has been replaced. Send the request with the current one.","erasure_blocked":"{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.","legal_hold_active":"Nothing was erased: legal hold {hold} covers this data. It must be lifted first, by an operator with the permission for legal holds.","appointment_not_in_emr":"The appointment has no EMR ID. Wait for the event of its booking, or correct it if it has failed.","claim_exists":"The appointment has a claim already: {claim_id}.","first_sync_pending":"The first sync has not finished reading {list}. Try again in a few seconds.","job_started":"The job can no longer be canceled: it has started or finished.","job_not_repeatable":"{reason}","job_not_reviewable":"This job is not waiting for review, or has already been reviewed.","master_key_in_settings":"The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.","idempotency_key_running":"A request with this Idempotency-Key is still running. Try again in a moment.","idempotency_key_reused":"This Idempotency-Key was already used with a different request. Use a new key for each request.","request_timeout":"The request took too long to arrive.","body_too_large":"Request body exceeds {limit}.","document_too_large":"{document} exceeds the maximum size of 5 MB.","document_over_emr_limit":"{document} exceeds the EMR’s limit of {limit} per document.","document_script_refused":"{document} is a PDF that contains JavaScript, or is protected and cannot be checked. Print it to a new PDF and upload that.","document_action_refused":"{document} is a PDF that starts programs, opens files elsewhere, sends a form or plays rich media. Print it to a new PDF and upload that.","document_attachment_refused":"{document} is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.","document_type_unsupported":"{document} must be a PDF, JPEG or PNG file.","body_encoding_unsupported":"Request body must not be compressed. Send it without Content-Encoding.","charset_unsupported":"Request body must be in UTF-8.","media_type_unsupported":"Content-Type must be {expected}.","headers_too_large":"Request headers are too large.","live_streams_exceeded":"Too many open dashboard tabs in this session. Close some of them.","event_streams_exceeded":"Too many open event streams. Close some of them, or register a webhook.","quota_exceeded":"Quota exceeded: {quota}.","rate_limited":"Rate limit exceeded.","internal":"Internal error. Include the request_id when you report it.","database_unavailable":"The database is unavailable right now. Try again in a moment.","database_slow":"The database took too long. Try again later, or narrow the request.","connections_exceeded":"Too many connections are open. Try again in a moment.","uploads_busy":"Too many uploads at once. Try again in a moment.","emr_unavailable":"{emr} cannot be reached right now. Try again in a moment.","passkey_not_registered":"The passkey could not be registered. Try again.","passkeys_max":"You can have at most {max} passkeys. Delete one that you no longer use.","passkeys_need_name":"Passkeys need a host name, and BASE_URL contains an IP address. Set BASE_URL to the name of this service.","operator_credentials_wrong":"Incorrect email or password.","operator_code_required":"Enter the code from your authenticator app.","operator_code_wrong":"Incorrect code, or the code was already used. Enter the current code from your authenticator app, or a recovery code.","operator_passkey_required":"Sign in with your passkey, or enter one of your recovery codes.","passkey_refused":"This passkey was not accepted. Try again, or sign in with your password.","operator_password_off":"Passwords are turned off for this account. Use single sign-on.","sso_off":"Single sign-on is not set up. Sign in with your password.","sso_expired":"This sign-in has expired, or it was already used. Sign in again.","sso_declined":"The identity provider did not sign you in. Try again, or ask its administrator for access.","sso_client_refused":"The identity provider does not accept this installation. Ask its administrator to check OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and the redirect URI.","sso_invalid":"The identity provider’s response is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.","sso_unavailable":"The identity provider cannot be reached. Try again in a minute.","sso_role_missing":"You have no role in Chartwire. Ask the administrator of your identity provider to add you to a Chartwire group, then sign in again.","sso_email_missing":"The identity provider did not send a verified email address for you. Ask its administrator to add one, then sign in again.","sso_email_taken":"Your email address belongs to another operator. Ask an owner to choose “Allow single sign-on” for it under Settings → Operators, then sign in again.","sso_email_unverified":"The identity provider did not confirm your email address (email_verified), which is required to take over an existing operator. Ask its administrator to send this claim, then sign in again.","sso_other_person":"You signed in at the identity provider as someone else. Sign in as the operator who uses this dashboard.","sso_auth_time_missing":"The identity provider did not say when you signed in. Ask its administrator to send the claim auth_time, then try again.","sso_not_again":"The identity provider did not ask you to sign in again. Ask its administrator to support max_age or prompt=login, then try again.","sso_acr_missing":"The identity provider did not sign you in with the level of security that is required here (acr). Sign in there with your second factor, or ask its administrator which method to use, then try again.","sso_amr_missing":"You did not sign in at the identity provider with a method that is required here (amr). Sign in there with your second factor, or ask its administrator which method to use, then try again.","logout_token_refused":"The logout token is not valid, or was already used.","logout_token_unchecked":"The logout token could not be checked, because the keys of the identity provider cannot be read.","sso_disabled":"Your account is disabled. Ask an owner to enable it.","operator_inactive":"Your account was disabled because it was not used for a long time. Ask an owner to enable it.","operator_session_over":"Your session has ended. Sign in again.","operator_password_temporary":"Your password is temporary. Change it before you continue.","operator_second_factor_missing":"A second factor is required. Set up a passkey or an authenticator app before you continue.","operator_sign_in_again":"Confirm your identity first: your last sign-in was more than 10 minutes ago.","operator_role_lacking":"This requires the {role} role.","reveal_not_allowed":"You do not have permission to reveal patient details. Ask an owner for it.","disclosures_not_allowed":"You do not have permission to see disclosures. Ask an owner for it.","legal_hold_not_allowed":"You do not have permission to place or lift legal holds. Ask an owner for it.","operator_clients_lacking":"This requires access to all clients.","operator_request_foreign":"This request did not come from the dashboard page. Reload the page and try again.","invitation_invalid":"This invitation was used or revoked, or has expired. Ask an owner for a new one.","client_secrets_max":"A client can have at most {max} active secrets. Revoke one first.","operator_exists":"An operator with this email address already exists.","operator_single_sign_on":"This operator uses single sign-on: the identity provider manages the role and the sign-in.","owner_from_provider":"You signed in with single sign-on, so you cannot create, enable or reset an owner with a password. Give the role in the identity provider, or ask an owner who signed in with a password.","passwords_off":"Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.","approval_required":"A second person must approve this. It waits under Approvals until {until}.","approval_over":"This was already decided, run or canceled, or has expired. Request it again.","approval_own":"Another operator with the same right must decide about this.","approval_right_lost":"The operator who requested this no longer has the right to do it, so it was canceled.","review_attested":"This access review was already attested, and can no longer be changed. Start a new one.","owner_last":"There must be at least one owner. Make another operator an owner first.","operator_codes_locked":"Too many incorrect codes. Sign in with a passkey or a recovery code, or ask an owner to reset your sign-in.","operator_password_expired":"Your temporary password has expired. Ask an owner to reset your password again.","totp_offer_missing":"This setup has expired. Start it again.","sign_in_busy":"Too many sign-ins at the moment. Try again in a minute, or use a browser in which you have signed in before.","dashboard_network_refused":"The dashboard is not available from {address}. The administrator of this server can add the address to DASHBOARD_NETWORKS.","operator_locked":"Too many failed sign-ins. Try again in 15 minutes."} as const;
 
 export const job_filters = ["queued","running","parked","succeeded","partial","failed","needs_review","cancelled","unresolved","unfixed"] as const;
 
@@ -33,6 +33,7 @@ export const endpoints = {
   'single-sign-on.renew': { method: 'POST', path: '/dashboard/api/single-sign-on/renew' },
   'invitations.find': { method: 'POST', path: '/dashboard/api/invitations/find' },
   'invitations.accept': { method: 'POST', path: '/dashboard/api/invitations/accept' },
+  'single-sign-on.logout': { method: 'POST', path: '/dashboard/sign-in/back-channel-logout' },
   'clients.list': { method: 'GET', path: '/dashboard/api/clients' },
   'live.get': { method: 'GET', path: '/dashboard/api/live' },
   'reveals.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/reveals' },
@@ -72,6 +73,8 @@ export const endpoints = {
   'webhooks.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/webhooks/{id}' },
   'webhooks.send-waiting': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/send-waiting' },
   'webhooks.rotate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/rotate-secret' },
+  'webhooks.set-certificate': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/certificate' },
+  'webhooks.remove-certificate': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/certificate' },
   'webhooks.disable': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/disable' },
   'webhooks.enable': { method: 'POST', path: '/dashboard/api/clients/{client_id}/webhooks/{id}/enable' },
   'webhooks.delete': { method: 'DELETE', path: '/dashboard/api/clients/{client_id}/webhooks/{id}' },
@@ -118,6 +121,8 @@ export const endpoints = {
   'audit.export': { method: 'GET', path: '/dashboard/api/audit.csv' },
   'audit.export-search': { method: 'POST', path: '/dashboard/api/audit/search.csv' },
   'audit.verify': { method: 'POST', path: '/dashboard/api/audit/verify' },
+  'disclosures.search': { method: 'POST', path: '/dashboard/api/clients/{client_id}/disclosures/search' },
+  'disclosures.export': { method: 'POST', path: '/dashboard/api/clients/{client_id}/disclosures/export' },
   'clients.create': { method: 'POST', path: '/dashboard/api/clients' },
   'clients.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}' },
   'clients.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}' },
@@ -133,11 +138,26 @@ export const endpoints = {
   'operators.reset': { method: 'POST', path: '/dashboard/api/operators/{id}/reset' },
   'invitations.create': { method: 'POST', path: '/dashboard/api/invitations' },
   'invitations.revoke': { method: 'DELETE', path: '/dashboard/api/invitations/{id}' },
+  'access.get': { method: 'GET', path: '/dashboard/api/access' },
+  'access.export': { method: 'GET', path: '/dashboard/api/access.csv' },
+  'access-reviews.list': { method: 'GET', path: '/dashboard/api/access-reviews' },
+  'access-reviews.create': { method: 'POST', path: '/dashboard/api/access-reviews' },
+  'access-reviews.get': { method: 'GET', path: '/dashboard/api/access-reviews/{id}' },
+  'access-reviews.export': { method: 'GET', path: '/dashboard/api/access-reviews/{id}/rows.csv' },
+  'access-reviews.attest': { method: 'POST', path: '/dashboard/api/access-reviews/{id}/attest' },
+  'access-reviews.discard': { method: 'DELETE', path: '/dashboard/api/access-reviews/{id}' },
   'encryption.get': { method: 'GET', path: '/dashboard/api/encryption' },
   'encryption.rotate': { method: 'POST', path: '/dashboard/api/encryption/rotate' },
   'retention.get': { method: 'GET', path: '/dashboard/api/retention' },
   'alerts.list': { method: 'GET', path: '/dashboard/api/alerts' },
   'alerts.test': { method: 'POST', path: '/dashboard/api/alerts/test' },
+  'clients.retention.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/retention' },
+  'clients.retention.update': { method: 'PATCH', path: '/dashboard/api/clients/{client_id}/retention' },
+  'clients.legal-holds.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/legal-holds' },
+  'clients.legal-holds.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/legal-holds' },
+  'clients.legal-holds.lift': { method: 'POST', path: '/dashboard/api/clients/{client_id}/legal-holds/{id}/lift' },
+  'disposals.list': { method: 'GET', path: '/dashboard/api/disposals' },
+  'disposals.export': { method: 'GET', path: '/dashboard/api/disposals.csv' },
   'me.password': { method: 'POST', path: '/dashboard/api/me/password' },
   'me.totp.offer': { method: 'POST', path: '/dashboard/api/me/totp/offer' },
   'me.totp.on': { method: 'POST', path: '/dashboard/api/me/totp' },
@@ -150,7 +170,30 @@ export const endpoints = {
   'me.sessions.list': { method: 'GET', path: '/dashboard/api/me/sessions' },
   'me.sessions.end': { method: 'DELETE', path: '/dashboard/api/me/sessions/{id}' },
   'me.sessions.end-others': { method: 'POST', path: '/dashboard/api/me/sessions/end-others' },
+  'approvals.list': { method: 'GET', path: '/dashboard/api/approvals' },
+  'approvals.approve': { method: 'POST', path: '/dashboard/api/approvals/{id}/approve' },
+  'approvals.refuse': { method: 'POST', path: '/dashboard/api/approvals/{id}/refuse' },
+  'approvals.withdraw': { method: 'POST', path: '/dashboard/api/approvals/{id}/withdraw' },
+  'approvals.run': { method: 'POST', path: '/dashboard/api/approvals/{id}/run' },
 } as const;
+
+export type AccessRow = {
+  id: string;
+  kind: "operator" | "invitation" | "client_secret" | "client";
+  name: string;
+  account: string;
+  label: string | null;
+  status: "active" | "disabled" | "inactive" | "expired";
+  rights: Array<string>;
+  sign_in: Array<"password" | "passkey" | "single_sign_on">;
+  second_factor: Array<"passkey" | "authenticator_app" | "identity_provider">;
+  created_at: string;
+  created_by: string | null;
+  invited_at: string | null;
+  last_sign_in_at: string | null;
+  last_used_at: string | null;
+  expires_at: string | null;
+};
 
 export type AccountRow = {
   id: string;
@@ -214,6 +257,10 @@ export type AppChanges = {
   headers?: Record<string, string>;
   search_params?: Record<string, string>;
   bulk_group?: string | null;
+  requests_counted_per?: string;
+  certificate?: string | null;
+  certificate_key?: string | null;
+  ca_certificates?: string | null;
   credentials?: Record<string, string>;
   mrn_system?: string | null;
   mrn_type?: string | null;
@@ -265,6 +312,27 @@ export type Appointment = {
   reasons?: Reasons;
 };
 
+export type ApprovalRow = {
+  id: string;
+  action: "erasure" | "credentials" | "webhooks" | "owners";
+  summary: string;
+  client: { client_id: string; name: string | null } | null;
+  subject: string | null;
+  content: Array<{ name: string; value: string }>;
+  content_hash: string;
+  state: "pending" | "approved" | "refused" | "cancelled" | "expired" | "executed";
+  requested_by: string;
+  requested_at: string;
+  expires_at: string;
+  decided_by: string | null;
+  decided_at: string | null;
+  reason: "withdrawn" | "requester_changed" | "approver_changed" | null;
+  own: boolean;
+  can_decide: boolean;
+  can_run: boolean;
+  returns_secret: boolean;
+};
+
 export type Attention = {
   failures: Array<FailureGroup>;
   accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null }>;
@@ -278,6 +346,8 @@ export type Attention = {
   reviews: Array<{ job_id: number; type: string; finished_at: string }>;
   alerts: Array<Alert>;
 };
+
+export type Attestation = { decisions: Array<{ id: string; decision: "confirmed" | "remove" }>; note?: string };
 
 export type AuditFault = {
   position: number | null;
@@ -347,6 +417,14 @@ export type AvailabilityResponse = {
   };
   timezone: string;
   sync?: SyncState;
+};
+
+export type CertificateInfo = {
+  subject: string;
+  issuer: string;
+  fingerprint: string;
+  valid_from: string;
+  expires_at: string;
 };
 
 export type ChangedField = {
@@ -498,6 +576,8 @@ export type ClientChanges = {
   frame_origins?: Array<string>;
   logo?: string | null;
   colour?: string | null;
+  allowed_networks?: Array<string>;
+  certificate_fingerprints?: Array<string>;
 };
 
 export type ClientLoad = {
@@ -522,6 +602,8 @@ export type ClientSettings = {
   frame_origins: Array<string>;
   logo: string | null;
   colour: string | null;
+  allowed_networks: Array<string>;
+  certificate_fingerprints: Array<string>;
   keys: Array<{
     id: string;
     last_four: string | null;
@@ -539,6 +621,8 @@ export type CreatedInvitation = { id: string; link: string; expires_at: string }
 
 export type CreatedLink = { url: string; minutes: number; expires_at: string };
 
+export type Decision = { content_hash: string };
+
 export type DeliveryAttempt = {
   attempt: number;
   at: string;
@@ -546,6 +630,57 @@ export type DeliveryAttempt = {
   status_code: number | null;
   problem: string | null;
   snippet: string | null;
+};
+
+export type DisclosureExport = {
+  patient_id?: string;
+  patient_mrn?: string;
+  organization_id?: string;
+  kind?: "read" | "agent" | "stream" | "event" | "view" | "reveal" | "export" | "emr";
+  account_id?: string;
+  from?: string;
+  to?: string;
+  format: "csv" | "json";
+};
+
+export type DisclosureRow = {
+  first_at: string;
+  last_at: string;
+  count: number;
+  kind: "read" | "agent" | "stream" | "event" | "view" | "reveal" | "export" | "emr";
+  action: string;
+  recipient: string;
+  account: string | null;
+  user_id: string | null;
+  org_id: string | null;
+  event_type: string | null;
+  destination: string | null;
+  endpoint_id: string | null;
+  confirmed: boolean;
+  addresses: Array<string>;
+};
+
+export type DisclosureSearch = {
+  patient_id?: string;
+  patient_mrn?: string;
+  organization_id?: string;
+  kind?: "read" | "agent" | "stream" | "event" | "view" | "reveal" | "export" | "emr";
+  account_id?: string;
+  from?: string;
+  to?: string;
+  before?: string;
+  page_size?: number;
+};
+
+export type Disposal = {
+  client_id: string;
+  day: string;
+  data: string;
+  rule: "setting" | "client_period" | "erase_client" | "erase_organization" | "erase_patient";
+  days: number | null;
+  rows: number;
+  first_at: string;
+  last_at: string;
 };
 
 export type EligibilityBenefit = {
@@ -601,6 +736,9 @@ export type EmrApp = {
   header_names: Array<string>;
   search_params: Record<string, string>;
   bulk_group: string | null;
+  certificate: CertificateInfo | null;
+  authorities: Array<CertificateInfo>;
+  requests_counted_per: string;
   mrn_system: string | null;
   mrn_type: string | null;
   way: string;
@@ -643,6 +781,7 @@ export type EmrPreset = {
   headers: Record<string, string>;
   search_params: Record<string, string>;
   bulk_group: string | null;
+  requests_counted_per: string;
 };
 
 export type EmrRow = { emr: string; emr_name: string };
@@ -659,6 +798,7 @@ export type Encryption = {
   current: string;
   previous: string | null;
   wrapped: Array<{ id: string; keys: number }>;
+  unwraps: Array<{ host: string; role: string; purpose: string; today: number; last_30_days: number }>;
 };
 
 export type Erasure = {
@@ -804,6 +944,8 @@ export type InvitationRow = {
   all_clients: boolean;
   clients: Array<{ id: string; client_id: string; role: "support" | "read_only" | "operator" }>;
   may_reveal: boolean;
+  may_see_disclosures: boolean;
+  may_hold: boolean;
   invited_by: string;
   created_at: string;
   expires_at: string;
@@ -827,6 +969,7 @@ export type JobDetails = {
   emr: string;
   input: Record<string, unknown>;
   reference: string | null;
+  emr_requests: number | null;
   patient_mrn: string | null;
   patient_ehr_id: string | null;
   patient: { organization_id: string; id: string } | null;
@@ -874,6 +1017,8 @@ export type JobStep = {
   detail: StepDetail | null;
 };
 
+export type KeyPair = { certificate: string; private_key: string };
+
 export type KindRow = {
   kind: "patients" | "appointments" | "orders" | "referrals" | "claims" | "eligibility_checks" | "providers" | "locations" | "staff" | "pharmacies" | "insurance_providers" | "referring_providers";
   label: string;
@@ -891,6 +1036,19 @@ export type LatestSync = {
   state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
   error_code: string | null;
   at: string;
+};
+
+export type LegalHold = {
+  id: string;
+  covers: "client" | "organization" | "patient";
+  org_id: string | null;
+  patient_id: string | null;
+  patient_mrn: string | null;
+  reference: string;
+  placed_by: string;
+  placed_at: string;
+  lifted_by: string | null;
+  lifted_at: string | null;
 };
 
 export type ListedAlert = {
@@ -945,6 +1103,10 @@ export type NewApp = {
   headers?: Record<string, string>;
   search_params?: Record<string, string>;
   bulk_group?: string | null;
+  requests_counted_per?: string;
+  certificate?: string | null;
+  certificate_key?: string | null;
+  ca_certificates?: string | null;
   credentials: Record<string, string>;
   mrn_system?: string | null;
   mrn_type?: string | null;
@@ -952,11 +1114,20 @@ export type NewApp = {
 
 export type NewClient = { name: string; mode: "live" | "test" };
 
+export type NewHold = {
+  covers: "client" | "organization" | "patient";
+  organization?: string;
+  patient?: string;
+  reference: string;
+};
+
 export type NewInvitation = {
   email: string;
   role: "support" | "read_only" | "operator" | "owner";
   clients?: Array<{ client_id: string; role: "support" | "read_only" | "operator" }> | null;
   may_reveal?: boolean;
+  may_see_disclosures?: boolean;
+  may_hold?: boolean;
 };
 
 export type NewLink = {
@@ -984,10 +1155,13 @@ export type OperatorRow = {
   all_clients: boolean;
   clients: Array<{ id: string; client_id: string; role: "support" | "read_only" | "operator" }>;
   may_reveal: boolean;
+  may_see_disclosures: boolean;
+  may_hold: boolean;
   second_factor: boolean;
   single_sign_on: boolean;
   sso_link_until: string | null;
   disabled: boolean;
+  inactive: boolean;
   created_at: string;
   seen_at: string | null;
 };
@@ -1026,6 +1200,7 @@ export type OrganizationRow = {
   mrn: MrnRule | null;
   measured_max: number | null;
   sync: { job_id: number; state: string; at: string; emr_requests: number } | null;
+  earlier_syncs: Array<{ job_id: number; state: string; at: string; emr_requests: number }>;
   emr_requests_last_hour: number;
   emr_requests_per_hour_max: number;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
@@ -1076,6 +1251,13 @@ export type Patient = {
   deceased?: boolean;
   created_at: string;
   updated_at: string;
+};
+
+export type PeriodChanges = {
+  events?: number | null;
+  job_inputs?: number | null;
+  unlinked_records?: number | null;
+  requests?: number | null;
 };
 
 export type Pharmacy = {
@@ -1209,6 +1391,8 @@ export type ReportDetails = {
   findings: Array<string>;
 };
 
+export type ReportPeriod = { since?: string; until?: string };
+
 export type ReportRow = {
   id: string;
   account_id: string | null;
@@ -1249,6 +1433,39 @@ export type Restore = { restored_at: string; backup_at: string; unfinished_jobs:
 
 export type Retention = Array<{ what: string; days: number | null; setting: string | null }>;
 
+export type RetentionPeriod = {
+  data: "events" | "job_inputs" | "unlinked_records" | "requests";
+  label: string;
+  days: number;
+  own_days: number | null;
+  installation_days: number;
+  days_max: number;
+};
+
+export type Review = {
+  id: string;
+  started_by: string;
+  started_at: string;
+  note: string | null;
+  hash: string | null;
+  attested_by: string | null;
+  attested_at: string | null;
+  rows: Array<AccessRow>;
+  decisions: Record<string, "confirmed" | "remove"> | null;
+  intact: boolean;
+  remaining: Array<string>;
+};
+
+export type ReviewRow = {
+  id: string;
+  started_by: string;
+  started_at: string;
+  note: string | null;
+  hash: string | null;
+  attested_by: string | null;
+  attested_at: string | null;
+};
+
 export type SandboxState = {
   clinic_url: string;
   clinic_name: string;
@@ -1267,6 +1484,8 @@ export type Session = {
     all_clients: boolean;
     clients: Array<{ id: string; client_id: string; role: "support" | "read_only" | "operator" }>;
     may_reveal: boolean;
+    may_see_disclosures: boolean;
+    may_hold: boolean;
     totp: boolean;
     passkeys: number;
     recovery_codes: number;
@@ -1275,6 +1494,7 @@ export type Session = {
   method: "password" | "password_totp" | "passkey" | "single_sign_on";
   pending_setup: "password" | "second_factor" | null;
   second_factor_required: boolean;
+  four_eyes: boolean;
   csrf_token: string;
   sandbox: boolean;
   version: string;
@@ -1387,6 +1607,7 @@ export type WebhookRow = {
   successes_day: number;
   pending: number;
   built_in: boolean;
+  certificate: CertificateInfo | null;
 };
 
 /** Path parameters, query, body and response of every endpoint. */
@@ -1413,6 +1634,7 @@ export type Endpoints = {
     body: { token: string; name: string; password: string };
     response: { success: true; session: Session };
   };
+  'single-sign-on.logout': { body: { logout_token: string }; response: { success: true } };
   'clients.list': { response: { success: true; clients: Array<ClientRow> } };
   'live.get': { response: string };
   'reveals.create': {
@@ -1611,6 +1833,8 @@ export type Endpoints = {
     body: { immediately?: boolean };
     response: { success: true; webhook_id: string; webhook_secret: string };
   };
+  'webhooks.set-certificate': { params: { client_id: string; id: string }; body: KeyPair; response: { success: true } };
+  'webhooks.remove-certificate': { params: { client_id: string; id: string }; response: { success: true } };
   'webhooks.disable': { params: { client_id: string; id: string }; response: { success: true } };
   'webhooks.enable': { params: { client_id: string; id: string }; response: { success: true } };
   'webhooks.delete': { params: { client_id: string; id: string }; response: { success: true } };
@@ -1901,6 +2125,28 @@ export type Endpoints = {
     response: string;
   };
   'audit.verify': { response: AuditProgress | { verdict: AuditVerdict } };
+  'disclosures.search': {
+    params: { client_id: string };
+    body: DisclosureSearch;
+    response: {
+      success: true;
+      rows: Array<DisclosureRow>;
+      next: string | null;
+      patient: { standing: "stored" | "erased" | "unknown"; merged_charts: number };
+      collected: { until: string | null; complete: boolean };
+    };
+  };
+  'disclosures.export': {
+    params: { client_id: string };
+    body: DisclosureExport;
+    response: string | {
+      from: string;
+      to: string;
+      patient: { standing: "stored" | "erased" | "unknown"; merged_charts: number };
+      collected: { until: string | null; complete: boolean };
+      disclosures: Array<DisclosureRow>;
+    };
+  };
   'clients.create': { body: NewClient; response: { success: true; client_id: string; client_secret: string } };
   'clients.get': { params: { client_id: string }; response: { success: true; client: ClientSettings } };
   'clients.update': {
@@ -1949,6 +2195,8 @@ export type Endpoints = {
       role?: "support" | "read_only" | "operator" | "owner";
       clients?: Array<{ client_id: string; role: "support" | "read_only" | "operator" }> | null;
       may_reveal?: boolean;
+      may_see_disclosures?: boolean;
+      may_hold?: boolean;
       disabled?: boolean;
       sso_link?: boolean;
     };
@@ -1957,11 +2205,43 @@ export type Endpoints = {
   'operators.reset': { params: { id: string }; response: { success: true; password: string } };
   'invitations.create': { body: NewInvitation; response: { success: true; invitation: CreatedInvitation } };
   'invitations.revoke': { params: { id: string }; response: { success: true } };
+  'access.get': { response: { success: true; access: Array<AccessRow> } };
+  'access.export': { response: string };
+  'access-reviews.list': { response: { success: true; reviews: Array<ReviewRow> } };
+  'access-reviews.create': { response: { success: true; id: string } };
+  'access-reviews.get': { params: { id: string }; response: { success: true; review: Review } };
+  'access-reviews.export': { params: { id: string }; response: string };
+  'access-reviews.attest': { params: { id: string }; body: Attestation; response: { success: true; hash: string } };
+  'access-reviews.discard': { params: { id: string }; response: { success: true } };
   'encryption.get': { response: { success: true; encryption: Encryption } };
   'encryption.rotate': { response: { success: true; rewrapped: number } };
   'retention.get': { response: { success: true; retention: Retention } };
   'alerts.list': { response: { success: true; alerts: AlertOverview } };
   'alerts.test': { response: { success: true; results: Array<AlertTest> } };
+  'clients.retention.get': {
+    params: { client_id: string };
+    response: { success: true; periods: Array<RetentionPeriod> };
+  };
+  'clients.retention.update': {
+    params: { client_id: string };
+    body: PeriodChanges;
+    response: { success: true; periods: Array<RetentionPeriod> };
+  };
+  'clients.legal-holds.list': {
+    params: { client_id: string };
+    response: { success: true; legal_holds: Array<LegalHold> };
+  };
+  'clients.legal-holds.create': {
+    params: { client_id: string };
+    body: NewHold;
+    response: { success: true; legal_hold: LegalHold };
+  };
+  'clients.legal-holds.lift': {
+    params: { client_id: string; id: string };
+    response: { success: true; legal_hold: LegalHold };
+  };
+  'disposals.list': { query: ReportPeriod; response: { success: true; disposals: Array<Disposal> } };
+  'disposals.export': { query: ReportPeriod; response: string };
   'me.password': { body: { new_password: string }; response: { success: true } };
   'me.totp.offer': { response: { success: true; secret: string; uri: string } };
   'me.totp.on': {
@@ -1980,4 +2260,12 @@ export type Endpoints = {
   'me.sessions.list': { response: { success: true; sessions: Array<SessionRow> } };
   'me.sessions.end': { params: { id: string }; response: { success: true } };
   'me.sessions.end-others': { response: { success: true } };
+  'approvals.list': { response: { success: true; approvals: Array<ApprovalRow> } };
+  'approvals.approve': { params: { id: string }; body: Decision; response: { success: true; executed: boolean } };
+  'approvals.refuse': { params: { id: string }; body: Decision; response: { success: true } };
+  'approvals.withdraw': { params: { id: string }; response: { success: true } };
+  'approvals.run': {
+    params: { id: string };
+    response: { success: true; result: Record<string, unknown> | null };
+  };
 };
