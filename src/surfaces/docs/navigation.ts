@@ -61,6 +61,11 @@ export const sections: readonly Section[] = [
       guide('networks', 'Networks', 'Allowed networks, client certificates, and private authorities of EMRs.'),
       guide('reverse-proxy', 'Reverse proxy', 'HTTPS in front of the service, and TLS to the database.'),
       file('security', 'Security', 'SECURITY.md', 'Secrets, tenant isolation, audit log, reporting a vulnerability.'),
+      guide(
+        'security-answers',
+        'Security questionnaires',
+        'What hospitals ask, with short answers, mappings and a runbook for a breach.',
+      ),
       reference('settings', 'Settings', 'All settings with their defaults.'),
       reference('alerts', 'Alert codes', 'Every alert with its cause and remedy.'),
     ],
