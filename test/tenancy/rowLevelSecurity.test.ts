@@ -35,6 +35,7 @@ const installation_tables = [
   'passkey_challenges',
   'practice_words',
   'practices',
+  'key_unwraps',
   'processes',
   'sign_in_attempts',
   'operators',
