@@ -28,11 +28,13 @@ export async function packFolder(folder, file, { name, modified_s }) {
   }
 }
 
-/** All files, links and folders below, in the order of their bytes: readdir has its own in each file system. */
+/**
+ * All files, links and folders below. The order is that of their bytes, because readdir has another one in each file system,
+ * with the content of a folder right after it: tar sets the time of a folder when it leaves it.
+ */
 export function listPaths(folder) {
-  return readdirSync(folder, { recursive: true }).sort((one, other) =>
-    Buffer.compare(Buffer.from(one), Buffer.from(other)),
-  );
+  const key = (path) => Buffer.from(path.replaceAll('/', '\0'));
+  return readdirSync(folder, { recursive: true }).sort((one, other) => Buffer.compare(key(one), key(other)));
 }
 
 function entryOf(folder, path, { name, modified_s }) {

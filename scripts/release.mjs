@@ -42,6 +42,8 @@ await runScript(async () => {
   const commit = readCommit();
   if (values.sign !== undefined) checkSigning(values.sign, archive, commit);
   ensureInstalled();
+  // What is signed is built now: an earlier build may have been changed since.
+  if (values.sign !== undefined) rmSync(join(root, 'dist/.stamp'), { force: true });
   await build();
   prepare(folder);
   for (const path of [`dist/${program_folder}`, 'dist/web', 'dist/src/platform/db/migrations', 'deploy'])

@@ -5,7 +5,8 @@ import { root, ScriptError } from './install.mjs';
 /** The hash of the commit, with the suffix -modified if files have changed since; null outside of a git checkout. */
 export function readCommit() {
   const hash = git('rev-parse', 'HEAD');
-  if (hash === undefined) return null;
+  // Also if an unpacked archive is inside of another checkout.
+  if (hash === undefined || git('rev-parse', '--show-prefix') !== '') return null;
   return git('status', '--porcelain') === '' ? hash : `${hash}-modified`;
 }
 
@@ -16,7 +17,7 @@ export function readModifiedTime() {
     if (/^\d{1,10}$/.test(given)) return Number(given);
     throw new ScriptError('SOURCE_DATE_EPOCH must be a number of seconds since 1970.');
   }
-  return Number(git('log', '-1', '--format=%ct') ?? 315_532_800);
+  return Number((readCommit() && git('log', '-1', '--format=%ct')) || 315_532_800);
 }
 
 function git(...args) {

@@ -37,6 +37,7 @@ const installation_tables = [
   'passkey_challenges',
   'practice_words',
   'practices',
+  'key_unwraps',
   'processes',
   'sign_in_attempts',
   'operators',
