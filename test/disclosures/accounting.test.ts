@@ -320,7 +320,10 @@ describe('an export', () => {
   });
 
   test('is sent as a file', async () => {
-    const body = { ...of(fixture.sandbox.example.patient_mrn), format: 'json' };
+    const { patient_mrn } = fixture.sandbox.example;
+    await fixture.api.call('GET', `/v1/patients?mrn=${patient_mrn}`);
+    await list(of(patient_mrn));
+    const body = { ...of(patient_mrn), format: 'json' };
     const { page_size: _, ...sent } = body;
     const response = await operator.post('clients/{client}/disclosures/export', sent);
     expect(response.headers.get('content-disposition')).toBe('attachment; filename="disclosures.json"');
