@@ -47,8 +47,8 @@ export async function findAccountedPatient(
 ): Promise<AccountedPatient> {
   const { mark } = createStamp(ctx.system_keys);
   if (organization_id === undefined) {
-    const found = { client_id, organization_id, marks: [mark(client_id, mrn)], mrns: [mrn] };
-    return { ...found, standing: 'unknown', merged_charts: 0 };
+    const marked = { client_id, organization_id, marks: [mark(client_id, mrn)], mrns: [mrn] };
+    return { ...marked, standing: 'unknown', merged_charts: 0 };
   }
   const scope = { client_id, organization_id };
   const [mrns, standing] = await Promise.all([listChartMrns(ctx.db, scope, mrn), findStanding(ctx, scope, mrn)]);

@@ -280,7 +280,7 @@ function entries(sql: Query, record: Fragment): Fragment {
            md5(json_build_array(kind, action, actor_kind, actor, account_id, endpoint_id, event_type,
              CASE WHEN kind = 'event' THEN destination END, confirmed)::text)::uuid AS key
       FROM (SELECT record.client_id, patient, coalesce(accounts.organization_id, ${no_organization}::uuid) AS organization_id,
-                   (at AT TIME ZONE 'UTC')::date AS day, ${kindOf(sql)} AS kind, action, actor_kind,
+                   (at AT TIME ZONE 'UTC')::date AS day, ${chooseKind(sql)} AS kind, action, actor_kind,
                    -- The client is named by its id.
                    CASE WHEN actor_kind = 'client' THEN '' ELSE actor END AS actor, account_id,
                    CASE WHEN action = 'webhook.deliver' THEN subject END AS endpoint_id,
@@ -301,7 +301,7 @@ function entries(sql: Query, record: Fragment): Fragment {
                ELSE outcome ~ '^2\\d\\d$' AND action !~ ${accepting} END) AS disclosed`;
 }
 
-function kindOf(sql: Query): Fragment {
+function chooseKind(sql: Query): Fragment {
   return sql`CASE
     WHEN action = 'webhook.deliver' THEN 'event'
     WHEN action = 'webhook-events.stream' THEN 'stream'
