@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close());
 
 test('the page of disclosures searches by MRN without putting it in a URL, and exports the result', async () => {
-  const page = await fixture.open('{client}/disclosures');
+  const page = await fixture.open('/{client}/disclosures');
   const urls: string[] = [];
   page.on('request', (request) => urls.push(request.url()));
   await page.getByText('Search by MRN, or open a patient').waitFor();
@@ -53,7 +53,7 @@ test('the page of a patient leads to the patient’s disclosures, by keyboard to
   const { owner } = fixture.product;
   const [patient] = await owner<{ id: string; organization_id: string }[]>`
     SELECT id, organization_id FROM patients WHERE mrn = ${mrn}`;
-  const page = await fixture.open(`{client}/records/${patient?.organization_id}/patients/${patient?.id}`);
+  const page = await fixture.open(`/{client}/records/${patient?.organization_id}/patients/${patient?.id}`);
   const link = page.getByRole('link', { name: 'Who received this data' });
   await link.focus();
   await page.keyboard.press('Enter');
@@ -71,30 +71,10 @@ test('the page of a patient leads to the patient’s disclosures, by keyboard to
 test('without the permission, neither the menu nor the page of a patient offers disclosures', async () => {
   const { owner, sandbox } = fixture.product;
   await owner`UPDATE operators SET may_see_disclosures = false WHERE email = ${sandbox.dashboard.email}`;
-  const page = await fixture.open('{client}/overview');
+  const page = await fixture.open('/{client}/overview');
   await page.getByRole('link', { name: 'Records' }).waitFor();
   expect(await page.getByRole('link', { name: 'Disclosures' }).count()).toBe(0);
-  await fixture.open('{client}/disclosures');
+  await fixture.open('/{client}/disclosures');
   await page.getByText('This page does not exist.').waitFor();
   await owner`UPDATE operators SET may_see_disclosures = true WHERE email = ${sandbox.dashboard.email}`;
-});
-
-test('screenshots of the page are taken where a folder for them is named', async () => {
-  const folder = process.env.SCREENSHOTS_TO;
-  if (folder === undefined) return;
-  const page = await fixture.open('{client}/disclosures', {});
-  for (const [width, scheme] of [
-    [1440, 'light'],
-    [1440, 'dark'],
-    [1024, 'light'],
-    [375, 'dark'],
-  ] as const) {
-    await page.emulateMedia({ colorScheme: scheme });
-    await page.setViewportSize({ width, height: 900 });
-    await page.getByRole('textbox', { name: 'Patient MRN' }).fill(mrn);
-    await page.getByRole('button', { name: 'Search by Patient MRN' }).click();
-    await page.getByRole('cell', { name: 'patients.list' }).first().waitFor();
-    await page.screenshot({ path: `${folder}/disclosures-${width}-${scheme}.png` });
-  }
-  await page.context().close();
 });

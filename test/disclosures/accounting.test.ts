@@ -269,6 +269,22 @@ describe('a look at the accounting', () => {
     }
   });
 
+  test('is permitted by an owner, who can take the permission back', async () => {
+    const { id, email, password } = await newOperator(fixture, 'support');
+    const look = async () => {
+      const own = await signInOperator(fixture, { email, password });
+      return (await own.post('clients/{client}/disclosures/search', { patient_mrn: 'X' })).status;
+    };
+    expect(await look()).toBe(403);
+    expect((await operator.patch(`operators/${id}`, { may_see_disclosures: true })).status).toBe(200);
+    expect(await look()).toBe(200);
+    const session = await signInOperator(fixture, { email, password });
+    expect((await operator.patch(`operators/${id}`, { may_see_disclosures: false })).status).toBe(200);
+    // It ends the sessions.
+    expect((await session.post('clients/{client}/disclosures/search', { patient_mrn: 'X' })).status).toBe(401);
+    expect(await look()).toBe(403);
+  });
+
   test('is refused for the clients of others, and with an MRN in the URL', async () => {
     const other = await newClient(fixture);
     const limited = await newOperator(fixture, 'support', {
@@ -320,7 +336,10 @@ describe('an export', () => {
   });
 
   test('is sent as a file', async () => {
-    const body = { ...of(fixture.sandbox.example.patient_mrn), format: 'json' };
+    const { patient_mrn } = fixture.sandbox.example;
+    await fixture.api.call('GET', `/v1/patients?mrn=${patient_mrn}`);
+    await list(of(patient_mrn));
+    const body = { ...of(patient_mrn), format: 'json' };
     const { page_size: _, ...sent } = body;
     const response = await operator.post('clients/{client}/disclosures/export', sent);
     expect(response.headers.get('content-disposition')).toBe('attachment; filename="disclosures.json"');

@@ -18,8 +18,8 @@ test('every audited endpoint that reads counts as a disclosure of the patients t
 });
 
 test('so does every search and export of operators, whose filters are in the body', () => {
-  const searching = dashboard.filter(({ method, body_filters, audited: recorded }) => {
-    return method === 'POST' && body_filters && recorded !== false;
+  const searching = dashboard.filter(({ id, method, body_filters, audited: recorded }) => {
+    return method === 'POST' && body_filters && recorded !== false && !id.endsWith('.resend');
   });
   expect(searching.length).toBeGreaterThan(8);
   expect(searching.filter(({ id }) => isAccepting(id))).toStrictEqual([]);

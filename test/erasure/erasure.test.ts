@@ -23,7 +23,7 @@ test('every table with rows of a client is erased with it, except the audit log'
     WHERE table_schema = 'public' AND column_name = 'client_id' ORDER BY table_name`;
   const listed = erasableTables().map(([table]) => table);
   const missing = tables.map(({ name }) => name).filter((name) => !listed.includes(name));
-  expect(missing).toStrictEqual(['audit_records', 'disposals']);
+  expect(missing).toStrictEqual(['audit_records', 'disclosures', 'disposals']);
 });
 
 describe('a patient', () => {

@@ -22,6 +22,7 @@ const installation_tables = [
   'alert_messages',
   'audit_collector',
   'audit_head',
+  'disclosure_progress',
   'directory_sources',
   'document_scanner_failures',
   'emr_request_budgets',
@@ -32,6 +33,7 @@ const installation_tables = [
   'operator_passkeys',
   'operator_recovery_codes',
   'operator_invitations',
+  'operator_networks',
   'operator_sessions',
   'operator_totp_offers',
   'passkey_challenges',
@@ -116,6 +118,11 @@ beforeAll(async () => {
   await fixture.owner`INSERT INTO alerts (id, code, subject, client_id, summary, page, count, opened_at, last_seen_at)
     SELECT gen_random_uuid(), 'test', coalesce(id::text, 'installation'), id, 'x', '/', 1, now(), now()
       FROM (SELECT id FROM clients UNION ALL SELECT NULL) AS subject`;
+  await fixture.owner`INSERT INTO disclosures (client_id, patient, organization_id, day, key, kind, action, actor_kind,
+      actor, confirmed, addresses, count, first_at, last_at)
+    SELECT id, 1, id, current_date, id, 'read', 'patients.list', 'client', '', true, '{}', 1, now(), now() FROM clients`;
+  await fixture.owner`INSERT INTO patient_reads (client_id, hour, marks)
+    SELECT id, now(), '{1}' FROM clients ON CONFLICT DO NOTHING`;
   await fixture.owner`INSERT INTO operator_clients (operator_id, client_id, role)
     SELECT operators.id, clients.id, 'support' FROM operators, clients`;
   await fixture.owner`INSERT INTO operator_sessions (token_hash, operator_id) SELECT 'x', id FROM operators LIMIT 1`;
@@ -396,6 +403,12 @@ describe('the role that crosses tenants', () => {
         'deliveries UPDATE locked_until',
         'deliveries UPDATE owner',
         'deliveries UPDATE ready_at',
+        'disclosures INSERT',
+        'disclosures UPDATE addresses',
+        'disclosures UPDATE count',
+        'disclosures UPDATE destination',
+        'disclosures UPDATE first_at',
+        'disclosures UPDATE last_at',
         'event_counts UPDATE total',
         'events DELETE',
         'idempotency_keys DELETE',
@@ -409,6 +422,9 @@ describe('the role that crosses tenants', () => {
         'operator_clients UPDATE claimed_role',
         'operator_clients UPDATE role',
         'organizations UPDATE next_sync_at',
+        'patient_reads DELETE',
+        'patient_reads INSERT',
+        'patient_reads UPDATE marks',
         'public_tokens DELETE',
         'received_requests DELETE',
         'record_changes DELETE',

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { apiError } from '../../catalog/errors.ts';
 import { csvLine } from '../../platform/csv.ts';
 import { parseDay } from '../../platform/time/days.ts';
@@ -47,8 +48,8 @@ export async function findAccountedPatient(
 ): Promise<AccountedPatient> {
   const { mark } = createStamp(ctx.system_keys);
   if (organization_id === undefined) {
-    const found = { client_id, organization_id, marks: [mark(client_id, mrn)], mrns: [mrn] };
-    return { ...found, standing: 'unknown', merged_charts: 0 };
+    const marked = { client_id, organization_id, marks: [mark(client_id, mrn)], mrns: [mrn] };
+    return { ...marked, standing: 'unknown', merged_charts: 0 };
   }
   const scope = { client_id, organization_id };
   const [mrns, standing] = await Promise.all([listChartMrns(ctx.db, scope, mrn), findStanding(ctx, scope, mrn)]);
@@ -115,13 +116,12 @@ export async function readAccounting(
   patient: MarkedPatient,
   { filters, before, page_size }: PageRequest,
 ): Promise<AccountingPage> {
-  await collectNow(ctx);
+  const { position: _, ...collected } = await collectNow(ctx);
   const sql = ctx.db.system.pooled;
   const after = before === undefined ? undefined : parsePlace(before);
   const matches = await findDisclosures(sql, patient, filters, { after, limit: page_size + 1 });
   const listed = matches.slice(0, page_size);
   const last = listed.at(-1);
-  const { position: _, ...collected } = await readProgress(sql);
   const next = matches.length > page_size && last ? formatPlace(last) : null;
   return { rows: await describeRows(ctx, patient.client_id, listed), next, collected };
 }
@@ -176,9 +176,7 @@ function toText(value: Disclosure[keyof Disclosure]): string {
 
 /** Compares what was collected about a patient with the audit log. */
 export async function verifyAccounting(ctx: AccountingContext, patient: MarkedPatient): Promise<Recount> {
-  await collectNow(ctx);
-  const sql = ctx.db.system.pooled;
-  return recountDisclosures(sql, patient, await readProgress(sql));
+  return recountDisclosures(ctx.db.system.pooled, patient, await collectNow(ctx));
 }
 
 /** The default of `from` and `to`: six years up to today. */
@@ -188,14 +186,21 @@ export function defaultPeriod(now = new Date()): { from: string; to: string } {
   return { from: from.toISOString().slice(0, 10), to: now.toISOString().slice(0, 10) };
 }
 
-/** As many as are read in a second or two. If more are waiting, the page says up to when it is complete. */
-const batches_max = 4;
+/** How long a page waits for the collection of what has just happened. A worker collects the rest. */
+const collect_ms = 2_000;
 
-/** A page should show what has just happened. A worker collects the rest. */
-async function collectNow(ctx: AccountingContext): Promise<void> {
-  // If the chain is broken, records cannot join it, and the page says so. The alert on it has the reason.
-  await sealAudit(ctx).catch(() => {});
-  await collectDisclosures(ctx, { batches: batches_max });
+/** Collects the records that exist now, and returns how far that came. Waits for another process that is doing the same. */
+async function collectNow(ctx: AccountingContext): Promise<Progress> {
+  const now = new Date();
+  const give_up_at = performance.now() + collect_ms;
+  for (;;) {
+    // If the chain is broken, records cannot join it, and the page says so. The alert on it has the reason.
+    await sealAudit(ctx).catch(() => {});
+    await collectDisclosures(ctx, { for_ms: give_up_at - performance.now() });
+    const progress = await readProgress(ctx.db.system.pooled, now);
+    if (progress.complete || performance.now() > give_up_at) return progress;
+    await pause(50);
+  }
 }
 
 type Named = {

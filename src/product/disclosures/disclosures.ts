@@ -1,3 +1,4 @@
+import { firstIdAt } from '../../catalog/ids.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Context } from '../context.ts';
 
@@ -35,20 +36,21 @@ const read_hours = 2;
 /** Bounds how long a collection holds its lock: a record of a list has up to 200 patients. */
 const batch_max = 500;
 
-/** Up to which record the audit log was collected. `complete`: no later record exists. */
+/** Up to which record the audit log was collected. `complete`: all records from before a moment are among them. */
 export type Progress = { position: number; until: string | null; complete: boolean };
 
 /**
  * Collects the disclosures of the records that have joined the audit chain since, in batches, each in a transaction with
- * the position that it reached, so that no record is counted twice or left out. One process at a time. Returns how many
- * records were collected.
+ * the position that it reached, so that no record is counted twice or left out. One process at a time. Starts no further
+ * batch after `for_ms`, so that the service can stop. Returns how many records were collected.
  */
 export async function collectDisclosures(
   { db: { system } }: Pick<Context, 'db'>,
-  { batch = batch_max, batches = Number.POSITIVE_INFINITY }: { batch?: number; batches?: number } = {},
+  { batch = batch_max, for_ms = 10_000 }: { batch?: number; for_ms?: number } = {},
 ): Promise<number> {
   let total = 0;
-  for (let n = 0, collected = batch; collected === batch && n < batches; n++, total += collected) {
+  const end_at = performance.now() + for_ms;
+  for (let collected = batch; collected === batch && performance.now() < end_at; total += collected) {
     // The usual case, no new record, needs neither a transaction nor a lock.
     if (!(await isBehind(system.pooled))) break;
     collected = await system.begin((tx) => collectBatch(tx, batch));
@@ -145,11 +147,12 @@ export function countPatientReads(sql: Query): Promise<PatientReads[]> {
      ORDER BY client_id, patients DESC`;
 }
 
-export async function readProgress(sql: Query): Promise<Progress> {
+export async function readProgress(sql: Query, moment: Date): Promise<Progress> {
   const [row] = await sql<Progress[]>`
     SELECT position, iso(at) AS until,
-           id IS NOT DISTINCT FROM (SELECT id FROM audit_records WHERE position > 0 ORDER BY position DESC LIMIT 1)
-             AND NOT EXISTS (SELECT FROM audit_records WHERE position IS NULL) AS complete
+           NOT EXISTS (SELECT FROM audit_records AS record
+                        WHERE record.position > disclosure_progress.position AND record.id < ${firstIdAt(moment)})
+             AND NOT EXISTS (SELECT FROM audit_records WHERE position IS NULL AND id < ${firstIdAt(moment)}) AS complete
       FROM disclosure_progress`;
   return row ?? { position: 0, until: null, complete: false };
 }
@@ -280,7 +283,7 @@ function entries(sql: Query, record: Fragment): Fragment {
            md5(json_build_array(kind, action, actor_kind, actor, account_id, endpoint_id, event_type,
              CASE WHEN kind = 'event' THEN destination END, confirmed)::text)::uuid AS key
       FROM (SELECT record.client_id, patient, coalesce(accounts.organization_id, ${no_organization}::uuid) AS organization_id,
-                   (at AT TIME ZONE 'UTC')::date AS day, ${kindOf(sql)} AS kind, action, actor_kind,
+                   (at AT TIME ZONE 'UTC')::date AS day, ${chooseKind(sql)} AS kind, action, actor_kind,
                    -- The client is named by its id.
                    CASE WHEN actor_kind = 'client' THEN '' ELSE actor END AS actor, account_id,
                    CASE WHEN action = 'webhook.deliver' THEN subject END AS endpoint_id,
@@ -301,7 +304,7 @@ function entries(sql: Query, record: Fragment): Fragment {
                ELSE outcome ~ '^2\\d\\d$' AND action !~ ${accepting} END) AS disclosed`;
 }
 
-function kindOf(sql: Query): Fragment {
+function chooseKind(sql: Query): Fragment {
   return sql`CASE
     WHEN action = 'webhook.deliver' THEN 'event'
     WHEN action = 'webhook-events.stream' THEN 'stream'

@@ -8,7 +8,7 @@ const outlines = {
   requests: 'M4 7h13 M13 3l4 4-4 4 M20 17H7 M11 13l-4 4 4 4',
   sandbox: 'M9 3h6 M10 3v6L5 18a2 2 0 0 0 2 3h10a2 2 0 0 0 2-3l-5-9V3 M8 14h8',
   audit: 'M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6z M9 12l2 2 4-4',
-  disclosures: 'M10 4a6 6 0 1 0 0 12M10 4v6l4 3 M14 17h7 M18 14l3 3-3 3',
+  disclosures: 'M2 12c3-5 6-7 10-7s7 2 10 7c-3 5-6 7-10 7s-7-2-10-7 M12 9a3 3 0 1 0 0 6a3 3 0 1 0 0-6',
   settings: 'M4 7h9 M17 7h3 M4 17h3 M11 17h9 M15 5v4 M9 15v4',
   empty: 'M4 13l3-8h10l3 8v6H4z M4 13h5a3 3 0 0 0 6 0h5',
   check: 'M5 12l5 5 9-10',

@@ -64,9 +64,9 @@ BEGIN
   END LOOP;
 END $$;
 -- Nobody removes a row: the role that collects them cannot.
-GRANT SELECT, INSERT, UPDATE ON disclosures TO chartwire_system;
+GRANT SELECT, INSERT, UPDATE (destination, addresses, count, first_at, last_at) ON disclosures TO chartwire_system;
 GRANT SELECT, UPDATE ON disclosure_progress TO chartwire_system;
-GRANT SELECT, INSERT, UPDATE, DELETE ON patient_reads TO chartwire_system;
+GRANT SELECT, INSERT, UPDATE (marks), DELETE ON patient_reads TO chartwire_system;
 GRANT SELECT ON disclosures TO chartwire_service;
 GRANT SELECT, DELETE ON patient_reads TO chartwire_service;
 

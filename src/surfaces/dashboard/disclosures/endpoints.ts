@@ -48,7 +48,7 @@ export const disclosures_endpoints: readonly Endpoint[] = [
     handle: async ({ ctx, client, operator, body, auditPatients, auditSubject }) => {
       const { before, page_size = 50, ...requested } = body;
       auditSubject({ detail: { filters: Object.keys(requested) } });
-      const { patient, filters } = await resolveRequest(ctx, client, operator, requested, auditPatients);
+      const { patient, filters } = await resolveRequest(ctx, { client, operator, auditPatients }, requested);
       const { standing, merged_charts } = patient;
       const page = await readAccounting(ctx, patient, { filters, before, page_size });
       return { success: true, ...page, patient: { standing, merged_charts } };
@@ -70,7 +70,7 @@ export const disclosures_endpoints: readonly Endpoint[] = [
     handle: async ({ ctx, client, operator, body, auditPatients, auditSubject }) => {
       const { format, ...requested } = body;
       auditSubject({ detail: { format, filters: Object.keys(requested) } });
-      const { patient, filters } = await resolveRequest(ctx, client, operator, requested, auditPatients);
+      const { patient, filters } = await resolveRequest(ctx, { client, operator, auditPatients }, requested);
       return new WithHeaders(Readable.from(texts(exportAccounting(ctx, patient, { filters, format }))), {
         'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json; charset=utf-8',
         'content-disposition': `attachment; filename="disclosures.${format}"`,
@@ -85,12 +85,12 @@ async function* texts(parts: AsyncIterable<{ text: string }>): AsyncGenerator<st
 
 type Resolved = { patient: AccountedPatient; filters: DisclosureFilters };
 
+type Request = { client: Client; operator: Operator; auditPatients: (mrns: readonly string[]) => void };
+
 async function resolveRequest(
   ctx: Context,
-  client: Client,
-  operator: Operator,
+  { client, operator, auditPatients }: Request,
   requested: RequestedAccounting,
-  auditPatients: (mrns: readonly string[]) => void,
 ): Promise<Resolved> {
   const { patient_id, patient_mrn, organization_id, kind, account_id, ...period } = requested;
   const scope = organization_id === undefined ? undefined : await requireOrganization(ctx, client, { organization_id });

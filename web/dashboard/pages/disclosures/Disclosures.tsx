@@ -30,7 +30,19 @@ const kinds = [
 ];
 
 const columns: Column<Disclosure & { n: number }>[] = [
-  { head: 'Last', cell: (row) => <Timestamp at={row.last_at} /> },
+  {
+    head: 'Last',
+    cell: (row) => (
+      <>
+        <Timestamp at={row.last_at} />
+        {row.count > 1 && (
+          <Text size="xs" c="dimmed">
+            from <Timestamp at={row.first_at} />
+          </Text>
+        )}
+      </>
+    ),
+  },
   {
     head: 'Recipient',
     phone: 'line',
@@ -39,7 +51,7 @@ const columns: Column<Disclosure & { n: number }>[] = [
         <Text size="sm" className="wide-cell breakable">
           {row.recipient}
         </Text>
-        <Secondary parts={[row.user_id, row.org_id, row.account]} />
+        <Secondary parts={[row.user_id, row.org_id]} />
       </>
     ),
   },
@@ -58,7 +70,7 @@ const columns: Column<Disclosure & { n: number }>[] = [
     phone: 'line',
     cell: (row) => (
       <>
-        <Text size="sm" className="wide-cell breakable">
+        <Text size="sm" className="breakable">
           {row.destination ?? (row.addresses.join(', ') || '–')}
         </Text>
         <Secondary parts={[row.endpoint_id, row.confirmed ? null : 'not confirmed, but may have been read']} />
@@ -221,7 +233,7 @@ function Secondary({ parts }: { parts: readonly (string | null)[] }) {
   const text = parts.filter((part) => part !== null).join(' · ');
   if (text === '') return null;
   return (
-    <Text size="xs" c="dimmed" className="wide-cell breakable">
+    <Text size="xs" c="dimmed" className="breakable">
       {text}
     </Text>
   );
