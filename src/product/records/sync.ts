@@ -202,7 +202,7 @@ async function syncKind(
   if (!pass.done) {
     const announcement = await whileLeased(ctx, run, (tx) => prepareAnnouncement(ctx, tx, list, run.job.account_id));
     const pages = listing({ since: pass.since, from: pass.from });
-    const target = { list, announcement, reading };
+    const target = { list, announcement, reading, from: pass.from };
     const { stored, whole, window, ...limits } = await storePages(ctx, run, target, pages);
     reading.progressed = true;
     const partial =
@@ -221,7 +221,13 @@ async function syncKind(
   return whileLeased(ctx, run, (tx) => countStored(tx, kind, organization_id));
 }
 
-type PageTarget = { list: SyncedList; announcement: Announcement | undefined; reading: ListReading };
+type PageTarget = {
+  list: SyncedList;
+  announcement: Announcement | undefined;
+  reading: ListReading;
+  /** Where an earlier attempt stopped. */
+  from: string | undefined;
+};
 
 /**
  * Stores each page as soon as it is read. `whole`: they were the complete list, whether or not it was requested. `window`
@@ -230,7 +236,7 @@ type PageTarget = { list: SyncedList; announcement: Announcement | undefined; re
 async function storePages(
   ctx: Context,
   run: JobRun,
-  { list, announcement, reading }: PageTarget,
+  { list, announcement, reading, from }: PageTarget,
   pages: AsyncIterable<ListPage<SourceRecord>>,
 ): Promise<{ stored: number; whole: boolean; window: ListWindow | undefined; partial: boolean }> {
   let stored = 0;
@@ -257,8 +263,8 @@ async function storePages(
     stored += page.length;
     const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
     if (noted) await run.steps.note(list.kind.name, { stored });
-    if (typeof page.through !== 'string') continue;
-    // The next attempt goes on here.
+    // The next attempt goes on here. Many records may have been changed at the same time: they are read to the end.
+    if (typeof page.through !== 'string' || page.through === from) continue;
     reading.progressed = true;
     if ((run.job.requests ?? 0) >= requests_unstored_max) await pauseIfSpent(ctx, run, reading);
   }
