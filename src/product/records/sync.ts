@@ -38,7 +38,7 @@ import {
   setHeldRemovals,
   startPass,
 } from './syncPasses.ts';
-import { type ListReading, pauseIfSpent, requests_unstored_max, storeRequests } from './syncRequests.ts';
+import { type ListReading, pauseIfSpent, requests_unstored_max, startReading, storeRequests } from './syncRequests.ts';
 
 type AnyListing = Listing<SourceRecord>;
 
@@ -47,7 +47,7 @@ export const sync: JobHandler = {
   reads_only: true,
   run: async (ctx, run) => {
     const { announce } = run.job.input as SyncInput;
-    const reading = { in_full: announce, progressed: false };
+    const reading = startReading(announce);
     try {
       return await readLists(ctx, run, reading);
     } finally {
