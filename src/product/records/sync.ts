@@ -120,7 +120,7 @@ async function openLists(ctx: Context, run: JobRun) {
   const { announce, exported_only = false } = run.job.input as SyncInput;
   const connected = exported_only
     ? await connectForLists(ctx, run)
-    : await connectWithCurrentCapabilities(ctx, run, { thorough: announce });
+    : await connectWithCurrentCapabilities(ctx, run, { thorough: announce && !isResumed(run) });
   const { account } = connected;
   const exporter = connected.openExporter();
   const mrn_rule = toRuleKey(account.mrn_rule);
@@ -130,6 +130,11 @@ async function openLists(ctx: Context, run: JobRun) {
   // A refused export is remembered with the account, where this connection would store what it learned before.
   const { operations } = kinds.length > 0 && !exported ? await connectForLists(ctx, run) : connected;
   return { operations, mrn_rule, turn, exported };
+}
+
+/** A sync that goes on after a pause: an earlier attempt has probed the server. */
+function isResumed({ job: { attempts, retries } }: JobRun): boolean {
+  return attempts > 1 && retries === 0;
 }
 
 /** With the files of the organization's bulk export. */
