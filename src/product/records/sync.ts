@@ -38,7 +38,7 @@ import {
   setHeldRemovals,
   startPass,
 } from './syncPasses.ts';
-import { type ListReading, pauseIfSpent, requests_unstored_max, storeRequests } from './syncRequests.ts';
+import { type ListReading, pauseIfSpent, requests_unstored_max, startReading, storeRequests } from './syncRequests.ts';
 
 type AnyListing = Listing<SourceRecord>;
 
@@ -47,7 +47,7 @@ export const sync: JobHandler = {
   reads_only: true,
   run: async (ctx, run) => {
     const { announce } = run.job.input as SyncInput;
-    const reading = { in_full: announce, progressed: false };
+    const reading = startReading(announce);
     try {
       return await readLists(ctx, run, reading);
     } finally {
@@ -120,7 +120,7 @@ async function openLists(ctx: Context, run: JobRun) {
   const { announce, exported_only = false } = run.job.input as SyncInput;
   const connected = exported_only
     ? await connectForLists(ctx, run)
-    : await connectWithCurrentCapabilities(ctx, run, { thorough: announce });
+    : await connectWithCurrentCapabilities(ctx, run, { thorough: announce && !isResumed(run) });
   const { account } = connected;
   const exporter = connected.openExporter();
   const mrn_rule = toRuleKey(account.mrn_rule);
@@ -130,6 +130,11 @@ async function openLists(ctx: Context, run: JobRun) {
   // A refused export is remembered with the account, where this connection would store what it learned before.
   const { operations } = kinds.length > 0 && !exported ? await connectForLists(ctx, run) : connected;
   return { operations, mrn_rule, turn, exported };
+}
+
+/** A sync that goes on after a pause: an earlier attempt has probed the server. */
+function isResumed({ job: { attempts, retries } }: JobRun): boolean {
+  return attempts > 1 && retries === 0;
 }
 
 /** With the files of the organization's bulk export. */
@@ -202,7 +207,7 @@ async function syncKind(
   if (!pass.done) {
     const announcement = await whileLeased(ctx, run, (tx) => prepareAnnouncement(ctx, tx, list, run.job.account_id));
     const pages = listing({ since: pass.since, from: pass.from });
-    const target = { list, announcement, reading };
+    const target = { list, announcement, reading, from: pass.from };
     const { stored, whole, window, ...limits } = await storePages(ctx, run, target, pages);
     reading.progressed = true;
     const partial =
@@ -221,7 +226,13 @@ async function syncKind(
   return whileLeased(ctx, run, (tx) => countStored(tx, kind, organization_id));
 }
 
-type PageTarget = { list: SyncedList; announcement: Announcement | undefined; reading: ListReading };
+type PageTarget = {
+  list: SyncedList;
+  announcement: Announcement | undefined;
+  reading: ListReading;
+  /** Where an earlier attempt stopped. */
+  from: string | undefined;
+};
 
 /**
  * Stores each page as soon as it is read. `whole`: they were the complete list, whether or not it was requested. `window`
@@ -230,7 +241,7 @@ type PageTarget = { list: SyncedList; announcement: Announcement | undefined; re
 async function storePages(
   ctx: Context,
   run: JobRun,
-  { list, announcement, reading }: PageTarget,
+  { list, announcement, reading, from }: PageTarget,
   pages: AsyncIterable<ListPage<SourceRecord>>,
 ): Promise<{ stored: number; whole: boolean; window: ListWindow | undefined; partial: boolean }> {
   let stored = 0;
@@ -257,8 +268,8 @@ async function storePages(
     stored += page.length;
     const noted = Math.floor(stored / noted_every) > Math.floor(before / noted_every);
     if (noted) await run.steps.note(list.kind.name, { stored });
-    if (typeof page.through !== 'string') continue;
-    // The next attempt goes on here.
+    // The next attempt goes on here. Many records may have been changed at the same time: they are read to the end.
+    if (typeof page.through !== 'string' || page.through === from) continue;
     reading.progressed = true;
     if ((run.job.requests ?? 0) >= requests_unstored_max) await pauseIfSpent(ctx, run, reading);
   }

@@ -141,8 +141,9 @@ function findInteraction(method: string, id: string | undefined): Interaction | 
   return (method === 'PUT' || method === 'PATCH') && id !== undefined ? 'update' : undefined;
 }
 
-function lacksCriteria({ narrow }: FaultSwitches, type: string, params: URLSearchParams): boolean {
-  return narrow.includes(type) && ![...params.keys()].some((name) => !name.startsWith('_'));
+function lacksCriteria({ narrow, bulk }: FaultSwitches, type: string, params: URLSearchParams): boolean {
+  const isCriterion = (name: string) => !name.startsWith('_') && name !== bulk?.practice_param;
+  return narrow.includes(type) && ![...params.keys()].some(isCriterion);
 }
 
 function readSearch({ faults }: Store, { method, body }: FhirRequest, url: URL): URLSearchParams {

@@ -86,7 +86,7 @@ const writes: readonly Write[] = [
     stored: (tag) => {
       const encounters = server.practice.encounters.filter(({ reason }) => reason === tag);
       const notes = server.practice.notes.filter(({ subjective }) => subjective === `About ${tag}`);
-      return notes.length === 1 ? encounters : [...encounters, ...notes];
+      return encounters.flatMap((encounter) => notes.map((note) => ({ encounter, note })));
     },
     told: (tag) => server.practice.messages.filter(({ body }) => String(body).includes(`About ${tag}`)),
   },
@@ -102,7 +102,10 @@ const writes: readonly Write[] = [
   {
     name: 'changed patient',
     method: 'PUT',
-    send: (tag) => accepted('/v1/patients/OE-1001', { address_street: `${tag} Lane` }, 'PATCH'),
+    send: async (tag) => {
+      const { body } = await api.call('GET', '/v1/patients?mrn=OE-1001');
+      return accepted(`/v1/patients/${body.patients[0]?.id}`, { address_street: `${tag} Lane` }, 'PATCH');
+    },
     requests: [/\/patient\/[0-9a-f-]{36}$/],
     stored: (tag) => server.practice.patients.filter(({ street }) => street === `${tag} Lane`),
   },

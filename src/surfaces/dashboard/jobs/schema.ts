@@ -64,6 +64,8 @@ export const step_detail = Type.Object(
     /** Of an outcome that changed nothing in the EMR: the failure code. */
     not_applied: Type.Optional(Type.String()),
     in_ms: Type.Optional(Type.Number()),
+    /** Requests of a sync to the EMR. */
+    sent: Type.Optional(Type.Number()),
     /** Of a list that a sync read. */
     stored: Type.Optional(Type.Number()),
     removed: Type.Optional(Type.Number()),
