@@ -324,7 +324,8 @@ test('a new owner is reported for a day, with the address and the page where acc
 
 test('an approval that waits is reported until it is decided, without saying what it is about', async () => {
   const owner = await newOperator(fixture, 'owner');
-  Object.assign(fixture.ctx.config, { four_eyes: ['credentials'] });
+  const { config } = fixture.ctx;
+  fixture.ctx.config = { ...config, four_eyes: ['credentials'] };
   await owner.post('clients/{client}/keys', { label: 'A label' });
   const [alert] = await awaitAlerts('approval_waiting', 1);
   expect(alert).toMatchObject({
@@ -333,7 +334,7 @@ test('an approval that waits is reported until it is decided, without saying wha
   });
   const [approval] = (await owner.get('approvals')).body.approvals;
   await owner.post(`approvals/${approval.id}/withdraw`);
-  Object.assign(fixture.ctx.config, { four_eyes: [] });
+  fixture.ctx.config = config;
   await awaitAlerts('approval_waiting', 0);
 });
 

@@ -175,7 +175,11 @@ export async function cancelApproval(tx: Tx, id: string, reason: CancelReason): 
 }
 
 /** Cancels what an operator has requested, or approved and was not run yet: the operator has lost access. */
-export async function cancelApprovalsOf({ audit }: Pick<Context, 'audit'>, tx: Tx, operator_id: string): Promise<void> {
+export async function cancelOperatorApprovals(
+  { audit }: Pick<Context, 'audit'>,
+  tx: Tx,
+  operator_id: string,
+): Promise<void> {
   const cancelled = await tx<{ id: string; reason: CancelReason }[]>`
     UPDATE approvals SET state = 'cancelled', ended_at = now(),
       reason = CASE WHEN requester_id = ${operator_id} THEN 'requester_changed' ELSE 'approver_changed' END
