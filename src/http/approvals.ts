@@ -31,12 +31,12 @@ export async function requireSecondPerson(
   const { second_person } = endpoint;
   const { operator, client } = request.caller ?? {};
   if (!second_person || !operator || !needsSecondPerson(ctx.config.four_eyes, second_person.action)) return;
-  const asked = { ctx, client, params, query, body };
-  if (second_person.when && !(await second_person.when(asked))) return;
+  const sent = { ctx, client, params, query, body };
+  if (second_person.when && !(await second_person.when(sent))) return;
   const { id, expires_at } = await requestApproval(ctx, {
     action: second_person.action,
     client: client?.public_id ?? null,
-    subject: (await second_person.describe?.(asked)) ?? null,
+    subject: (await second_person.describe?.(sent)) ?? null,
     content: { endpoint: endpoint.id, params, query, body: body ?? null },
     operator,
     address: request.ip,

@@ -351,7 +351,8 @@ test('an alert is open while the collector lacks an audit record for more than f
 
 test('an approval that waits is reported until it is decided, without saying what it is about', async () => {
   const owner = await newOperator(fixture, 'owner');
-  Object.assign(fixture.ctx.config, { four_eyes: ['credentials'] });
+  const { config } = fixture.ctx;
+  fixture.ctx.config = { ...config, four_eyes: ['credentials'] };
   await owner.post('clients/{client}/keys', { label: 'A label' });
   const [alert] = await awaitAlerts('approval_waiting', 1);
   expect(alert).toMatchObject({
@@ -360,7 +361,7 @@ test('an approval that waits is reported until it is decided, without saying wha
   });
   const [approval] = (await owner.get('approvals')).body.approvals;
   await owner.post(`approvals/${approval.id}/withdraw`);
-  Object.assign(fixture.ctx.config, { four_eyes: [] });
+  fixture.ctx.config = config;
   await awaitAlerts('approval_waiting', 0);
 });
 

@@ -160,7 +160,8 @@ test('EMR apps and erasures print ids and counts', async () => {
 test('every command that can print JSON offers it in its help, and the guide lists its fields', async () => {
   const guide = await readFile(new URL('../../docs/guides/command-line.md', import.meta.url), 'utf8');
   const commands = [
-    ...['clients create', 'operators reset', 'keys rotate', 'connectors list', 'connectors new'],
+    ...['clients create', 'operators reset', 'operators enable', 'operators review', 'keys rotate'],
+    ...['connectors list', 'connectors new'],
     ...['connectors certify', 'emr-apps', 'erase'],
     ...['audit verify', 'audit export', 'audit reanchor', 'backup', 'restore', 'restore mark', 'doctor'],
   ];

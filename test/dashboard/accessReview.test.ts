@@ -166,7 +166,7 @@ describe('a review', () => {
     expect(body.code).toBe('operator_sign_in_again');
   });
 
-  test('that was changed in the database shows it', async () => {
+  test('shows that it was changed in the database', async () => {
     const { path, id, rows } = await startReview();
     await owner.post(`${path}/attest`, { decisions: confirm(rows, [rows[0]?.id ?? '']) });
     await fixture.owner`UPDATE access_reviews SET decisions = replace(decisions, 'remove', 'confirmed')
@@ -176,7 +176,7 @@ describe('a review', () => {
     expect([code, stderr]).toStrictEqual([1, expect.stringContaining('no longer has its hash')]);
   });
 
-  test('that was not attested can be discarded, and is deleted after 30 days', async () => {
+  test('can be discarded until it is attested, and is deleted after 30 days', async () => {
     const first = await startReview();
     expect((await owner.delete(first.path)).status).toBe(200);
     expect((await owner.get(first.path)).status).toBe(404);

@@ -12,13 +12,13 @@ beforeAll(async () => {
 afterAll(() => fixture?.close());
 beforeEach(async () => {
   await fixture.owner`DELETE FROM sign_in_attempts`;
-  await fixture.owner`UPDATE operators SET used_at = now(), disabled_at = NULL, inactive = false`;
+  await fixture.owner`UPDATE operators SET last_used_at = now(), disabled_at = NULL, inactive = false`;
   owner = await signInOperator(fixture);
 });
 
 /** As if the operator was last here so long ago. */
 async function leave(email: string, days: number): Promise<void> {
-  await fixture.owner`UPDATE operators SET used_at = now() - make_interval(days => ${days}),
+  await fixture.owner`UPDATE operators SET last_used_at = now() - make_interval(days => ${days}),
     active_from = now() - interval '10 years' WHERE email = ${email}`;
 }
 
@@ -109,12 +109,12 @@ test('the command enables an operator whom nobody else can enable, and records i
 test('an action counts as use, a background request does not', async () => {
   const operator = await newOperator(fixture, 'operator');
   const past = async () => {
-    await fixture.owner`UPDATE operators SET used_at = now() - interval '80 days' WHERE email = ${operator.email}`;
+    await fixture.owner`UPDATE operators SET last_used_at = now() - interval '80 days' WHERE email = ${operator.email}`;
     await fixture.owner`UPDATE operator_sessions SET seen_at = now() - interval '1 minute'`;
   };
   const used = async () => {
     const [row] = await fixture.owner<{ used: boolean }[]>`
-      SELECT used_at > now() - interval '1 hour' AS used FROM operators WHERE email = ${operator.email}`;
+      SELECT last_used_at > now() - interval '1 hour' AS used FROM operators WHERE email = ${operator.email}`;
     return row?.used;
   };
   await past();

@@ -272,6 +272,7 @@ function changesOwnAccount({ reach, method }: Endpoint): boolean {
 
 const shown_to_support = [
   'dashboard.accounts.list',
+  'dashboard.approvals.list',
   'dashboard.clients.get',
   'dashboard.clients.list',
   'dashboard.connection-reports.get',

@@ -63,7 +63,7 @@ test('an expired session does not count', async () => {
   expect(await Promise.all([second, third].map(isOpen))).toStrictEqual([true, true]);
 });
 
-test('of many sign-ins at the same moment, two sessions remain', async () => {
+test('two sessions remain after many sign-ins at the same moment', async () => {
   const operator = await newOperator(fixture, 'operator');
   const responses = await Promise.all(Array.from({ length: 6 }, () => signIn(fixture, operator)));
   expect(responses.map(({ status }) => status)).toContain(200);

@@ -98,6 +98,8 @@ export async function startProvider(): Promise<TestProvider> {
       jwks: { keys: [await key] },
       cookies: { keys: ['a key for cookies'] },
       acrValues: acr_values,
+      // Its own one refuses addresses of this machine, where the service is.
+      fetch: (url, init) => globalThis.fetch(url, withoutDispatcher(init)),
       claims: { openid: ['sub', 'amr'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
       findAccount: (_, sub) => ({ accountId: sub, claims: async () => ({ ...findPerson(sub), sub }) }),
       conformIdTokenClaims: !started.claims_in_id_token,
@@ -194,4 +196,8 @@ export async function startProvider(): Promise<TestProvider> {
 async function createKey(): Promise<JWK> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   return { ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' } as JWK;
+}
+
+function withoutDispatcher(init: object | undefined): RequestInit {
+  return Object.fromEntries(Object.entries(init ?? {}).filter(([name]) => name !== 'dispatcher'));
 }

@@ -17,6 +17,8 @@ let tables: string[];
 
 /** Tables that belong to the installation, not to a client. */
 const installation_tables = [
+  'access_reviews',
+  'approvals',
   'change_generations',
   'change_timelines',
   'alert_messages',
@@ -45,6 +47,7 @@ const installation_tables = [
   'operators',
   'restores',
   'schema_migrations',
+  'sso_logouts',
   'sso_sign_ins',
   'system_keys',
   'write_turns',
@@ -232,10 +235,14 @@ describe('every table', () => {
       SELECT table_name, column_name FROM information_schema.column_privileges
        WHERE grantee = 'chartwire_service' AND table_name = ANY (${[...installation_tables]})
          AND table_name <> ALL (${['erased_tables', ...searched]}) ORDER BY column_name`;
-    // Jobs that a backup contains look up their writes.
-    expect(readable).toStrictEqual(
-      ['id', 'last_job_id', 'last_step', 'restored_at'].map((column_name) => ({ table_name: 'restores', column_name })),
-    );
+    expect(
+      [...new Set(readable.map(({ table_name, column_name }) => `${table_name} ${column_name}`))].sort(),
+    ).toStrictEqual([
+      // What was approved marks its approval as executed.
+      ...['approvals ended_at', 'approvals expires_at', 'approvals id', 'approvals state'],
+      // Jobs that a backup contains look up their writes.
+      ...['restores id', 'restores last_job_id', 'restores last_step', 'restores restored_at'],
+    ]);
   });
 
   test('has rows of both clients in this test', async () => {

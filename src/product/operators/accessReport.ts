@@ -42,7 +42,7 @@ export async function readAccessReport({ db }: Pick<Context, 'db'>): Promise<Acc
              totp_sealed IS NOT NULL AS totp,
              EXISTS (SELECT FROM operator_passkeys WHERE operator_id = operators.id) AS passkey,
              iso(created_at) AS created_at, invited_by, iso(invited_at) AS invited_at,
-             iso(signed_in_at) AS last_sign_in_at, iso(used_at) AS last_used_at
+             iso(signed_in_at) AS last_sign_in_at, iso(last_used_at) AS last_used_at
         FROM operators ORDER BY email`;
     const invitations = await tx<(Access & Rights & InvitationColumns)[]>`
       SELECT id, email, role, all_clients, may_reveal, may_see_disclosures, may_hold, invited_by, iso(created_at) AS created_at,

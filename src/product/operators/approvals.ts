@@ -106,12 +106,20 @@ type StoredApproval = Omit<Approval, 'content'> & { content_sealed: Buffer };
 const listed_max = 200;
 
 /** The open approvals, and those that ended last; newest first. The caller leaves out what an operator may not see. */
-export async function listApprovals(ctx: Pick<Context, 'db' | 'system_keys'>): Promise<Approval[]> {
+export async function listApprovals(ctx: Pick<Context, 'db' | 'system_keys' | 'log'>): Promise<Approval[]> {
   const { system: sql } = ctx.db;
   const rows = await sql<StoredApproval[]>`
     SELECT ${approvalColumns(sql)} FROM approvals JOIN operators AS requester ON requester.id = requester_id
      ORDER BY state IN ('pending', 'approved') DESC, requested_at DESC, approvals.id DESC LIMIT ${listed_max}`;
-  return rows.map((row) => open(ctx, row));
+  return rows.flatMap((row) => {
+    try {
+      return [open(ctx, row)];
+    } catch (error) {
+      // One row must not hide the others.
+      ctx.log.error({ err: error, reason: row.id }, 'approval cannot be read; it was changed in the database');
+      return [];
+    }
+  });
 }
 
 export async function findApproval(
@@ -175,7 +183,11 @@ export async function cancelApproval(tx: Tx, id: string, reason: CancelReason): 
 }
 
 /** Cancels what an operator has requested, or approved and was not run yet: the operator has lost access. */
-export async function cancelApprovalsOf({ audit }: Pick<Context, 'audit'>, tx: Tx, operator_id: string): Promise<void> {
+export async function cancelOperatorApprovals(
+  { audit }: Pick<Context, 'audit'>,
+  tx: Tx,
+  operator_id: string,
+): Promise<void> {
   const cancelled = await tx<{ id: string; reason: CancelReason }[]>`
     UPDATE approvals SET state = 'cancelled', ended_at = now(),
       reason = CASE WHEN requester_id = ${operator_id} THEN 'requester_changed' ELSE 'approver_changed' END

@@ -4,7 +4,7 @@ import type { Sql, Tx } from '../../platform/db/database.ts';
 import { hashToken } from '../../platform/security/signatures.ts';
 import type { Context } from '../context.ts';
 import { removeLinksBy } from '../link/linkTokens.ts';
-import { cancelApprovalsOf } from './approvals.ts';
+import { cancelOperatorApprovals } from './approvals.ts';
 import type { Access, ClientAccess, Rights } from './operatorAccess.ts';
 import { endOperatorSessions } from './operatorSessions.ts';
 import { endPreparationsBy } from './operators.ts';
@@ -113,5 +113,5 @@ export async function endPreparations(ctx: Pick<Context, 'audit'>, tx: Tx, opera
   // With the password, the operator may have signed in as someone else.
   for (const id of await endPreparationsBy(tx, operator_id)) await endOperatorSessions(tx, id);
   await removeLinksBy(tx, operator_id);
-  await cancelApprovalsOf(ctx, tx, operator_id);
+  await cancelOperatorApprovals(ctx, tx, operator_id);
 }

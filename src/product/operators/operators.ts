@@ -288,13 +288,13 @@ export async function enableOperator(tx: Tx, email: string): Promise<string | un
 
 /** The operator has signed in. Sign-ins of one operator follow one another until the transaction ends. */
 export async function markSignedIn(tx: Tx, id: string): Promise<void> {
-  await tx`UPDATE operators SET signed_in_at = now(), used_at = now() WHERE id = ${id}`;
+  await tx`UPDATE operators SET signed_in_at = now(), last_used_at = now() WHERE id = ${id}`;
 }
 
 /** Skips an operator whose use was marked just now. */
 export async function markUsed(sql: Sql, id: string): Promise<void> {
-  await sql`UPDATE operators SET used_at = now()
-    WHERE id = ${id} AND (used_at IS NULL OR used_at < now() - interval '30 seconds')`;
+  await sql`UPDATE operators SET last_used_at = now()
+    WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < now() - interval '30 seconds')`;
 }
 
 /**
@@ -302,7 +302,7 @@ export async function markUsed(sql: Sql, id: string): Promise<void> {
  * able to enable the others.
  */
 export async function listInactive(sql: Query, days: number): Promise<{ id: string; email: string }[]> {
-  const active_at = sql`greatest(used_at, active_from)`;
+  const active_at = sql`greatest(last_used_at, active_from)`;
   return sql<{ id: string; email: string }[]>`
     SELECT id, email FROM operators
      WHERE disabled_at IS NULL AND ${active_at} < now() - make_interval(days => ${days})

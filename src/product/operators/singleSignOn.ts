@@ -2,12 +2,7 @@ import { ApiError, apiError } from '../../catalog/errors.ts';
 import { type ClientRole, client_roles, type OperatorRole, operator_roles } from '../../catalog/roles.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import type { Identity } from '../../platform/security/identityProvider.ts';
-import {
-  type ClaimReader,
-  type Claims,
-  IdentityFailure,
-  type IdentityFailureKind,
-} from '../../platform/security/providerClaims.ts';
+import { type ClaimReader, IdentityFailure, type IdentityFailureKind } from '../../platform/security/providerClaims.ts';
 import type { Context } from '../context.ts';
 import { disableInactiveOperators } from './inactivity.ts';
 import { isLowered, readAccess, setClaimedClients } from './operatorAccess.ts';
@@ -33,6 +28,7 @@ import {
 import { hashSid, requireNoLogout } from './providerLogouts.ts';
 import { removeSecondFactors } from './secondFactor.ts';
 import { forgetDevices, signInEntry } from './signIn.ts';
+import { describeStrength, findWeakness } from './signInStrength.ts';
 import { addSsoSignIn, sealTokens, type TakenSignIn, takeSsoSignIn } from './ssoSignIns.ts';
 
 /** The provider's clock may be behind ours. */
@@ -330,24 +326,6 @@ async function refuse(
 function record({ ctx, tx, address }: SignIn, operator: Named | undefined, outcome: string, detail: object = {}) {
   const entry = signInEntry(operator, { address }, outcome, { method: 'single_sign_on', ...detail });
   return ctx.audit.recordInTransaction(tx, entry);
-}
-
-/** Why the sign-in is not as strong as the settings require. Only the ID token counts: user info is about the person. */
-function findWeakness({ config }: Pick<Context, 'config'>, { acr, amr }: Claims): ApiError | undefined {
-  const { oidc_acr_values, oidc_amr_values } = config;
-  const has = (required: readonly string[], sent: unknown) =>
-    required.length === 0 || [sent].flat().some((each) => typeof each === 'string' && required.includes(each));
-  if (!has(oidc_acr_values, Array.isArray(acr) ? undefined : acr)) return apiError('sso_acr_missing');
-  return has(oidc_amr_values, amr) ? undefined : apiError('sso_amr_missing');
-}
-
-/** For the audit record, if the claims have a plausible form. */
-function describeStrength({ acr, amr }: Claims): object {
-  const short = (value: unknown) => typeof value === 'string' && value.length <= 100;
-  return {
-    ...(short(acr) ? { acr } : {}),
-    ...(Array.isArray(amr) ? { amr: amr.filter(short).slice(0, 10) } : {}),
-  };
 }
 
 /** The sign-in as a logout names it. */

@@ -111,7 +111,7 @@ describe('a sign-out at the provider', () => {
     expect(await text).toContain('event: over');
   });
 
-  test('while a sign-in is in progress keeps it from starting a session', async () => {
+  test('keeps a sign-in that is in progress from starting a session', async () => {
     const person = newPerson();
     const browser = newBrowser();
     provider.current = person;
@@ -128,7 +128,7 @@ describe('a sign-out at the provider', () => {
 });
 
 describe('a logout token', () => {
-  test('with only the subject ends all sessions of single sign-on of the person', async () => {
+  test('ends all sessions of single sign-on of a person if it has only the subject', async () => {
     const person = newPerson();
     const browsers = [await signedIn(person), await signedIn(person)];
     const other = await signedIn(newPerson());
@@ -141,11 +141,11 @@ describe('a logout token', () => {
     expect((await local.get('clients')).status).toBe(200);
   });
 
-  test('for a person without sessions is accepted', async () => {
+  test('is accepted for a person without sessions', async () => {
     expect((await send(await provider.sign(logoutClaims({ sub: 'nobody', sid: 'none' })))).status).toBe(200);
   });
 
-  test('also ends a session that was started before ID tokens had a session ID', async () => {
+  test('ends a session that was started before ID tokens had a session ID', async () => {
     const person = newPerson();
     const browser = await signedIn(person);
     await fixture.owner`UPDATE operator_sessions SET sso_sid_hash = NULL`;
@@ -182,7 +182,7 @@ describe('a logout token', () => {
     ['without an expiry', () => ({ exp: undefined }), 'exp'],
     ['issued long ago', () => ({ iat: now() - 3_600, exp: now() + 3_600 }), 'iat'],
     ['issued in the future', () => ({ iat: now() + 3_600, exp: now() + 7_200 }), 'iat'],
-  ])('%s is refused and ends nothing', async (_name, change, code) => {
+  ])('is refused and ends nothing: one %s', async (_name, change, code) => {
     const person = newPerson();
     const browser = await signedIn(person);
     const { status, body } = await send(await provider.sign(logoutClaims({ sub: person.sub, ...change() })));
@@ -191,12 +191,12 @@ describe('a logout token', () => {
     expect(log).toContain(`"code":"${code}"`);
   });
 
-  test('of another type, such as an ID token, is refused', async () => {
+  test('is refused if it has another type', async () => {
     const token = await provider.sign(logoutClaims({ sub: 'subject-1' }), 'at+jwt');
     expect((await send(token)).body.code).toBe('logout_token_refused');
   });
 
-  test('without a valid signature is refused', async () => {
+  test('is refused without a valid signature', async () => {
     const person = newPerson();
     const browser = await signedIn(person);
     const [header, , signature] = (await provider.sign(logoutClaims())).split('.');
@@ -214,7 +214,7 @@ describe('a logout token', () => {
     expect(log).not.toContain(token.split('.')[1]);
   });
 
-  test('that is missing or repeated gets an error that says so', async () => {
+  test('must be sent, and only once, in a form', async () => {
     const url = `${fixture.sandbox.base_url}/dashboard/sign-in/back-channel-logout`;
     const missing = await fetch(url, { method: 'POST', body: new URLSearchParams({ other: '1' }) });
     expect([missing.status, ((await missing.json()) as { code: string }).code]).toStrictEqual([400, 'missing_field']);

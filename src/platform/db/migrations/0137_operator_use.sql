@@ -2,7 +2,7 @@
 ALTER TABLE operators
   ADD COLUMN signed_in_at timestamptz,
   -- The last action in a session, up to 30 seconds late.
-  ADD COLUMN used_at timestamptz,
+  ADD COLUMN last_used_at timestamptz,
   -- Days of inactivity count from here at the earliest: from the creation, this migration, or when the operator was
   -- enabled.
   ADD COLUMN active_from timestamptz NOT NULL DEFAULT now(),
@@ -12,8 +12,8 @@ ALTER TABLE operators
   ADD COLUMN invited_by text,
   ADD COLUMN invited_at timestamptz;
 
-UPDATE operators SET signed_in_at = latest.signed_in_at, used_at = latest.used_at
-  FROM (SELECT operator_id, max(created_at) AS signed_in_at, max(seen_at) AS used_at
+UPDATE operators SET signed_in_at = latest.signed_in_at, last_used_at = latest.last_used_at
+  FROM (SELECT operator_id, max(created_at) AS signed_in_at, max(seen_at) AS last_used_at
           FROM operator_sessions GROUP BY operator_id) AS latest
  WHERE latest.operator_id = operators.id;
 

@@ -29,6 +29,7 @@ CREATE TABLE approvals (
 -- The same request is stored once while it is open.
 CREATE UNIQUE INDEX approvals_open ON approvals (requester_id, content_hash) WHERE state IN ('pending', 'approved');
 CREATE INDEX approvals_requested ON approvals (requested_at);
-GRANT SELECT, INSERT, UPDATE, DELETE ON approvals TO chartwire_system;
+GRANT SELECT, INSERT, DELETE, UPDATE (state, decided_by, decided_at, expires_at, ended_at, reason) ON approvals
+  TO chartwire_system;
 -- An action runs in the transaction that marks its approval as executed, often that of a client.
 GRANT SELECT (id, state, expires_at), UPDATE (state, ended_at) ON approvals TO chartwire_service;

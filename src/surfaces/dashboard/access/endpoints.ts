@@ -136,9 +136,9 @@ export const access_endpoints: readonly Endpoint[] = [
 
 async function requireReview(ctx: Pick<Context, 'db'>, text: string): Promise<Review> {
   const id = parseId(text);
-  const found = id && (await findReview(ctx, id));
-  if (!found) throw notFound(text);
-  return found;
+  const stored = id && (await findReview(ctx, id));
+  if (!stored) throw notFound(text);
+  return stored;
 }
 
 function notFound(id: string): Error {

@@ -11,7 +11,7 @@ export async function listOperators(ctx: Pick<Context, 'db'>): Promise<OperatorR
              AS second_factor,
            disabled_at IS NOT NULL AS disabled, inactive, sso_subject IS NOT NULL AS single_sign_on,
            CASE WHEN sso_link_until > now() THEN iso(sso_link_until) END AS sso_link_until, iso(created_at) AS created_at,
-           iso(used_at) AS seen_at
+           iso(last_used_at) AS seen_at
       FROM operators ORDER BY disabled_at IS NOT NULL, email`;
 }
 
