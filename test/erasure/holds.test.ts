@@ -64,21 +64,21 @@ describe('while a hold is in force', () => {
     'expired data that a hold of a %s covers is kept until it is lifted',
     async (covers) => {
       const tenant = await newTenant(fixture, `held${covers}`);
-      const held = await createPatient(tenant.linked, `Heldsurname${covers}`);
+      const covered = await createPatient(tenant.linked, `Heldsurname${covers}`);
       const free = await createPatient(tenant.linked, `Freesurname${covers}`);
-      const before = { held: await countData(tenant, held.mrn), free: await countData(tenant, free.mrn) };
-      expect(before.held.events).toBeGreaterThan(0);
-      expect(before.held.inputs).toBeGreaterThan(0);
-      const hold = await place(tenant, await findScope(tenant, covers, covers === 'patient' ? held.mrn : undefined));
+      const before = { covered: await countData(tenant, covered.mrn), free: await countData(tenant, free.mrn) };
+      expect(before.covered.events).toBeGreaterThan(0);
+      expect(before.covered.inputs).toBeGreaterThan(0);
+      const hold = await place(tenant, await findScope(tenant, covers, covers === 'patient' ? covered.mrn : undefined));
       await ageAll(tenant, 400);
       await purge();
-      expect(await countData(tenant, held.mrn)).toStrictEqual(before.held);
+      expect(await countData(tenant, covered.mrn)).toStrictEqual(before.covered);
       const others = await countData(tenant, free.mrn);
       expect(others).toStrictEqual(covers === 'patient' ? { events: 0, inputs: 0 } : before.free);
 
       expect(await lift(tenant, hold.id)).toMatchObject({ lifted_by: 'test' });
       await purge();
-      expect(await countData(tenant, held.mrn)).toStrictEqual({ events: 0, inputs: 0 });
+      expect(await countData(tenant, covered.mrn)).toStrictEqual({ events: 0, inputs: 0 });
       expect(await lift(tenant, hold.id), 'only once').toBeUndefined();
     },
   );
@@ -139,10 +139,10 @@ describe('an erasure', () => {
     ['patient', 'client'],
     ['patient', 'organization'],
     ['patient', 'patient'],
-  ] as const)('an erasure of a %s is refused by a hold of a %s, and changes nothing', async (erased, held) => {
-    const tenant = await newTenant(fixture, `erase${erased}${held}`);
-    const { mrn } = await createPatient(tenant.linked, `Erasesurname${erased}${held}`);
-    const hold = await place(tenant, await findScope(tenant, held, held === 'patient' ? mrn : undefined));
+  ] as const)('an erasure of a %s is refused by a hold of a %s, and changes nothing', async (erased, covers) => {
+    const tenant = await newTenant(fixture, `erase${erased}${covers}`);
+    const { mrn } = await createPatient(tenant.linked, `Erasesurname${erased}${covers}`);
+    const hold = await place(tenant, await findScope(tenant, covers, covers === 'patient' ? mrn : undefined));
     const scope = await findScope(tenant, erased, erased === 'patient' ? mrn : undefined);
     const refused = erase({ ...fixture.ctx }, scope, noRecord);
     await expect(refused).rejects.toMatchObject({
@@ -158,12 +158,12 @@ describe('an erasure', () => {
 
   test('an erasure of another patient, practice or client is not affected', async () => {
     const tenant = await newTenant(fixture, 'unaffected');
-    const held = await createPatient(tenant.linked, 'Heldothersurname');
+    const covered = await createPatient(tenant.linked, 'Heldothersurname');
     const other = await createPatient(tenant.linked, 'Othersurname');
-    await place(tenant, await findScope(tenant, 'patient', held.mrn));
+    await place(tenant, await findScope(tenant, 'patient', covered.mrn));
     const rows = await erase(fixture.ctx, await findScope(tenant, 'patient', other.mrn), noRecord);
     expect(rows.patients).toBe(1);
-    const [stored] = await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id} AND mrn = ${held.mrn}`;
+    const [stored] = await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id} AND mrn = ${covered.mrn}`;
     expect(stored).toBeDefined();
   });
 
@@ -416,10 +416,10 @@ describe('the report', () => {
     expect([...days].every((day) => day === today || Date.parse(String(day)) > Date.now() - 2 * 86_400_000)).toBe(true);
 
     const csv = await owner.get(`disposals.csv?since=${today}`);
-    expect(csv.body).toContain('day,client_id,data,rule,days,rows,first_at,last_at\r\n');
-    expect(csv.body).toContain(`${tenant.client_id},events,setting,30,${all?.n},`);
+    expect(csv.body).toMatch(/^"day","client_id","data","rule","days","rows","first_at","last_at"\r?\n/);
+    expect(csv.body).toContain(`"${tenant.client_id}","events","setting","30","${all?.n}",`);
     const printed = await command('disposals', '--format', 'csv', '--until', today);
-    expect(printed.stdout).toContain(`${tenant.client_id},clients,erase_client,,1,`);
+    expect(printed.stdout).toContain(`"${tenant.client_id}","clients","erase_client","","1",`);
     expect((await owner.get('disposals?until=2001-01-01')).body.disposals).toStrictEqual([]);
   });
 
