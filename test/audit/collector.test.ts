@@ -375,7 +375,7 @@ describe('the backlog', () => {
     expect(await readBacklog(ctx.db.system.pooled)).toMatchObject({ waiting: 0, lag_s: 0 });
   });
 
-  test('without a collector there is no work and no metric', async () => {
+  test('there is no work and no metric if no collector is configured', async () => {
     const config = loadConfig({});
     const ctx = { ...fixture.ctx, config, base_url: '', log: createLog('silent'), metrics: createMetrics() };
     expect(await openForwarding(ctx, { owner: 'test', lease_ms })).toBeUndefined();
@@ -425,6 +425,6 @@ describe('settings', () => {
       AUDIT_COLLECTOR_CERT_FILE: join(folder, 'cert.pem'),
       AUDIT_COLLECTOR_KEY_FILE: join(folder, 'damaged.pem'),
     };
-    await expect(startProcess({ ...url, ...pair })).rejects.toThrow('are damaged or do not belong together');
+    await expect(startProcess({ ...url, ...pair })).rejects.toThrow('a file is damaged, or the key is not');
   });
 });

@@ -32,7 +32,7 @@ function place(tenant: Tenant, scope: ErasureScope) {
   return fixture.ctx.db.tenant(tenant.id, (tx) => placeHold(tx, scope, placed_by));
 }
 
-async function scopeOf(tenant: Tenant, covers: ErasureScope['of'], patient?: string): Promise<ErasureScope> {
+async function findScope(tenant: Tenant, covers: ErasureScope['of'], patient?: string): Promise<ErasureScope> {
   const organization = covers === 'client' ? undefined : tenant.org_id;
   return findHoldScope(fixture.ctx, tenant.id, { covers, organization, patient });
 }
@@ -61,32 +61,32 @@ async function purge(): Promise<void> {
 
 describe('while a hold is in force', () => {
   test.each(['client', 'organization', 'patient'] as const)(
-    'one of a %s keeps expired data until it is lifted',
+    'expired data that a hold of a %s covers is kept until it is lifted',
     async (covers) => {
       const tenant = await newTenant(fixture, `held${covers}`);
-      const held = await createPatient(tenant.linked, `Heldsurname${covers}`);
+      const covered = await createPatient(tenant.linked, `Heldsurname${covers}`);
       const free = await createPatient(tenant.linked, `Freesurname${covers}`);
-      const before = { held: await countData(tenant, held.mrn), free: await countData(tenant, free.mrn) };
-      expect(before.held.events).toBeGreaterThan(0);
-      expect(before.held.inputs).toBeGreaterThan(0);
-      const hold = await place(tenant, await scopeOf(tenant, covers, covers === 'patient' ? held.mrn : undefined));
+      const before = { covered: await countData(tenant, covered.mrn), free: await countData(tenant, free.mrn) };
+      expect(before.covered.events).toBeGreaterThan(0);
+      expect(before.covered.inputs).toBeGreaterThan(0);
+      const hold = await place(tenant, await findScope(tenant, covers, covers === 'patient' ? covered.mrn : undefined));
       await ageAll(tenant, 400);
       await purge();
-      expect(await countData(tenant, held.mrn)).toStrictEqual(before.held);
+      expect(await countData(tenant, covered.mrn)).toStrictEqual(before.covered);
       const others = await countData(tenant, free.mrn);
       expect(others).toStrictEqual(covers === 'patient' ? { events: 0, inputs: 0 } : before.free);
 
       expect(await lift(tenant, hold.id)).toMatchObject({ lifted_by: 'test' });
       await purge();
-      expect(await countData(tenant, held.mrn)).toStrictEqual({ events: 0, inputs: 0 });
+      expect(await countData(tenant, covered.mrn)).toStrictEqual({ events: 0, inputs: 0 });
       expect(await lift(tenant, hold.id), 'only once').toBeUndefined();
     },
   );
 
-  test('what happened after it was placed is kept too', async () => {
+  test('data that arrived after the hold was placed is kept too', async () => {
     const tenant = await newTenant(fixture, 'heldlater');
     const { mrn } = await createPatient(tenant.linked, 'Latersurname');
-    await place(tenant, await scopeOf(tenant, 'patient', mrn));
+    await place(tenant, await findScope(tenant, 'patient', mrn));
     const call = await tenant.linked.callIn({ patient_mrn: mrn });
     await tenant.linked.untilEvent(call.body.job_id);
     await ageAll(tenant, 400);
@@ -98,7 +98,7 @@ describe('while a hold is in force', () => {
   test('the cached records of a practice are kept after its last account was unlinked', async () => {
     const tenant = await newTenant(fixture, 'heldcache');
     const { mrn } = await createPatient(tenant.linked, 'Cachesurname');
-    const hold = await place(tenant, await scopeOf(tenant, 'patient', mrn));
+    const hold = await place(tenant, await findScope(tenant, 'patient', mrn));
     expect((await tenant.linked.call('DELETE', '/v1/account')).status).toBe(200);
     await fixture.owner`UPDATE accounts SET unlinked_at = now() - interval '100 days' WHERE client_id = ${tenant.id}`;
     const count = async () =>
@@ -121,7 +121,7 @@ describe('while a hold is in force', () => {
         .length;
     await add(tenant.id);
     await add(other.id);
-    const hold = await place(tenant, await scopeOf(tenant, 'client'));
+    const hold = await place(tenant, await findScope(tenant, 'client'));
     await purgeRequests(fixture.ctx, 1);
     expect([await count(tenant.id), await count(other.id)]).toStrictEqual([1, 0]);
     await lift(tenant, hold.id);
@@ -139,11 +139,11 @@ describe('an erasure', () => {
     ['patient', 'client'],
     ['patient', 'organization'],
     ['patient', 'patient'],
-  ] as const)('of a %s is refused by a hold of a %s, and changes nothing', async (erased, held) => {
-    const tenant = await newTenant(fixture, `erase${erased}${held}`);
-    const { mrn } = await createPatient(tenant.linked, `Erasesurname${erased}${held}`);
-    const hold = await place(tenant, await scopeOf(tenant, held, held === 'patient' ? mrn : undefined));
-    const scope = await scopeOf(tenant, erased, erased === 'patient' ? mrn : undefined);
+  ] as const)('an erasure of a %s is refused by a hold of a %s, and changes nothing', async (erased, covers) => {
+    const tenant = await newTenant(fixture, `erase${erased}${covers}`);
+    const { mrn } = await createPatient(tenant.linked, `Erasesurname${erased}${covers}`);
+    const hold = await place(tenant, await findScope(tenant, covers, covers === 'patient' ? mrn : undefined));
+    const scope = await findScope(tenant, erased, erased === 'patient' ? mrn : undefined);
     const refused = erase({ ...fixture.ctx }, scope, noRecord);
     await expect(refused).rejects.toMatchObject({
       code: 'legal_hold_active',
@@ -156,21 +156,21 @@ describe('an erasure', () => {
     expect((await erase(fixture.ctx, scope, noRecord)).patients).toBeGreaterThan(0);
   });
 
-  test('of another patient, practice or client is not affected', async () => {
+  test('an erasure of another patient, practice or client is not affected', async () => {
     const tenant = await newTenant(fixture, 'unaffected');
-    const held = await createPatient(tenant.linked, 'Heldothersurname');
+    const covered = await createPatient(tenant.linked, 'Heldothersurname');
     const other = await createPatient(tenant.linked, 'Othersurname');
-    await place(tenant, await scopeOf(tenant, 'patient', held.mrn));
-    const rows = await erase(fixture.ctx, await scopeOf(tenant, 'patient', other.mrn), noRecord);
+    await place(tenant, await findScope(tenant, 'patient', covered.mrn));
+    const rows = await erase(fixture.ctx, await findScope(tenant, 'patient', other.mrn), noRecord);
     expect(rows.patients).toBe(1);
-    const [stored] = await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id} AND mrn = ${held.mrn}`;
+    const [stored] = await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id} AND mrn = ${covered.mrn}`;
     expect(stored).toBeDefined();
   });
 
-  test('waits for nobody who places a hold at the same time, and never deletes what is held', async () => {
+  test('an erasure never deletes what a hold covers that is placed at the same time', async () => {
     const tenant = await newTenant(fixture, 'racing');
     const { mrn } = await createPatient(tenant.linked, 'Racingsurname');
-    const scope = await scopeOf(tenant, 'patient', mrn);
+    const scope = await findScope(tenant, 'patient', mrn);
     const [placed, erased] = await Promise.allSettled([place(tenant, scope), erase(fixture.ctx, scope, noRecord)]);
     expect(placed.status).toBe('fulfilled');
     const rows = await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id} AND mrn = ${mrn}`;
@@ -178,10 +178,10 @@ describe('an erasure', () => {
     expect(rows).toHaveLength(erased.status === 'rejected' ? 1 : 0);
   });
 
-  test('in the dashboard is refused with the hold and without the patient', async () => {
+  test('the dashboard names the hold and not the patient when it refuses an erasure', async () => {
     const tenant = await newTenant(fixture, 'dashboardheld');
     const { mrn, id } = await createPatient(tenant.linked, 'Dashboardsurname');
-    const hold = await place(tenant, await scopeOf(tenant, 'patient', mrn));
+    const hold = await place(tenant, await findScope(tenant, 'patient', mrn));
     const path = `clients/${tenant.client_id}/organizations/${tenant.organization_id}/patients/${id}/erase`;
     const { status, body } = await owner.post(path, { dry_run: false });
     expect(status).toBe(409);
@@ -270,7 +270,7 @@ describe('the permission', () => {
     expect((await holder.post(path, foreign)).status).toBe(404);
     const patient = { covers: 'patient', organization: tenant.org_id, patient: id, reference: 'x' };
     expect((await holder.post(path, patient)).status).toBe(404);
-    const theirs = await place(other, await scopeOf(other, 'client'));
+    const theirs = await place(other, await findScope(other, 'client'));
     expect((await holder.post(`${path}/${theirs.id}/lift`)).status).toBe(404);
     await lift(other, theirs.id);
   });
@@ -393,8 +393,8 @@ describe('the report', () => {
     expect(all?.n).toBeGreaterThanOrEqual(events);
     await purge();
     await purge();
-    await erase(fixture.ctx, await scopeOf(tenant, 'patient', mrn), noRecord);
-    await erase(fixture.ctx, await scopeOf(tenant, 'client'), noRecord);
+    await erase(fixture.ctx, await findScope(tenant, 'patient', mrn), noRecord);
+    await erase(fixture.ctx, await findScope(tenant, 'client'), noRecord);
     const today = new Date().toISOString().slice(0, 10);
     const response = await owner.get('disposals');
     expect(response.status, JSON.stringify(response.body)).toBe(200);
@@ -416,10 +416,10 @@ describe('the report', () => {
     expect([...days].every((day) => day === today || Date.parse(String(day)) > Date.now() - 2 * 86_400_000)).toBe(true);
 
     const csv = await owner.get(`disposals.csv?since=${today}`);
-    expect(csv.body).toContain('day,client_id,data,rule,days,rows,first_at,last_at\r\n');
-    expect(csv.body).toContain(`${tenant.client_id},events,setting,30,${all?.n},`);
+    expect(csv.body).toMatch(/^"day","client_id","data","rule","days","rows","first_at","last_at"\r?\n/);
+    expect(csv.body).toContain(`"${tenant.client_id}","events","setting","30","${all?.n}",`);
     const printed = await command('disposals', '--format', 'csv', '--until', today);
-    expect(printed.stdout).toContain(`${tenant.client_id},clients,erase_client,,1,`);
+    expect(printed.stdout).toContain(`"${tenant.client_id}","clients","erase_client","","1",`);
     expect((await owner.get('disposals?until=2001-01-01')).body.disposals).toStrictEqual([]);
   });
 

@@ -97,6 +97,12 @@ beforeAll(async () => {
     SELECT gen_random_uuid(), client_id, 'POST', '{}', 'x', 1, 'valid', 0 FROM receivers`;
   await fixture.owner`INSERT INTO patient_insurances (id, client_id, organization_id, ehr_id)
     SELECT gen_random_uuid(), client_id, id, '1' FROM organizations`;
+  await fixture.owner`INSERT INTO retention_periods (client_id, data, days, changed_by)
+    SELECT id, 'events', 7, 'x' FROM clients`;
+  await fixture.owner`INSERT INTO legal_holds (id, client_id, covers, reference, placed_by)
+    SELECT gen_random_uuid(), id, 'client', 'Case', 'x' FROM clients`;
+  await fixture.owner`INSERT INTO disposals (client_id, client, day, data, rule, days, rows)
+    SELECT id, public_id, current_date, 'events', 'setting', 30, 1 FROM clients`;
   await fixture.owner`INSERT INTO job_periods (client_id, at, succeeded, partial, failed, needs_review, durations)
     SELECT id, now(), 1, 0, 0, 0, '[]' FROM clients`;
   await fixture.owner`INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, pending_sealed)
@@ -416,6 +422,9 @@ describe('the role that crosses tenants', () => {
         'disclosures UPDATE destination',
         'disclosures UPDATE first_at',
         'disclosures UPDATE last_at',
+        'disposals INSERT',
+        'disposals UPDATE last_at',
+        'disposals UPDATE rows',
         'event_counts UPDATE total',
         'events DELETE',
         'idempotency_keys DELETE',

@@ -209,7 +209,10 @@ export async function loadTls(config: Config): Promise<TlsFiles> {
     createSecureContext(tls);
   } catch (cause) {
     const names = files.filter(([field]) => tls[field] !== undefined).map(([, name]) => name);
-    throw new StartFailure(`The files of ${names.join(', ')} are damaged or do not belong together.`, { cause });
+    throw new StartFailure(
+      `The files of ${names.join(', ')} cannot be used: a file is damaged, or the key is not that of the certificate.`,
+      { cause },
+    );
   }
   return tls;
 }

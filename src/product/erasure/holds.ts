@@ -95,22 +95,22 @@ function overlaps(sql: Query, scope: ErasureScope): Fragment {
 }
 
 /** What the holds of a client cover now. */
-export type Held = { everything: boolean; scopes: readonly Exclude<ErasureScope, { of: 'client' }>[] };
+export type ActiveHolds = { everything: boolean; scopes: readonly Exclude<ErasureScope, { of: 'client' }>[] };
 
 /**
  * Reads the holds of a client, in a transaction that deletes expired rows: none is placed until it ends. Undefined if
  * there are none.
  */
-export async function readHeld(tx: Tx, client_id: string): Promise<Held | undefined> {
+export async function readActiveHolds(tx: Tx, client_id: string): Promise<ActiveHolds | undefined> {
   await tx`SELECT pg_advisory_xact_lock_shared(${holds_lock(tx)})`;
-  const holds = await tx<StoredHold[]>`
+  const rows = await tx<StoredHold[]>`
     SELECT covers, organization_id, patient_id, patient_ehr_id, patient_mrn,
            (SELECT org_id FROM organizations WHERE organizations.id = organization_id) AS org_id
       FROM legal_holds WHERE client_id = ${client_id} AND lifted_at IS NULL ORDER BY id`;
-  if (holds.length === 0) return undefined;
-  const scopes: Held['scopes'][number][] = [];
-  for (const hold of holds) {
-    const { covers, organization_id, org_id, patient_id, patient_ehr_id, patient_mrn } = hold;
+  if (rows.length === 0) return undefined;
+  const scopes: ActiveHolds['scopes'][number][] = [];
+  for (const row of rows) {
+    const { covers, organization_id, org_id, patient_id, patient_ehr_id, patient_mrn } = row;
     if (organization_id === null || org_id === null) continue;
     if (covers === 'organization') scopes.push({ of: 'organization', client_id, organization_id, org_id });
     if (covers !== 'patient') continue;
@@ -118,22 +118,22 @@ export async function readHeld(tx: Tx, client_id: string): Promise<Held | undefi
     const current = await findPatientScopeAgain(tx, { of: 'patient', client_id, organization_id, patient });
     if (current.of === 'patient') scopes.push(current);
   }
-  return { everything: holds.some(({ covers }) => covers === 'client'), scopes };
+  return { everything: rows.some(({ covers }) => covers === 'client'), scopes };
 }
 
 /** The rows of a table that are held; undefined if none are. */
-export function heldRows(sql: Query, table: string, held: Held | undefined): Fragment | undefined {
-  if (!held) return undefined;
-  if (held.everything) return sql`true`;
+export function heldRows(sql: Query, table: string, holds: ActiveHolds | undefined): Fragment | undefined {
+  if (!holds) return undefined;
+  if (holds.everything) return sql`true`;
   const [, rules] = erasableTables().find(([name]) => name === table) ?? [];
   if (!rules) throw new Error(`There are no rules for the table ${table}.`);
-  return held.scopes
+  return holds.scopes
     .flatMap((scope) => rowsIn(sql, table, rules, scope) ?? [])
     .reduce<Fragment | undefined>((all, each) => (all ? sql`${all} OR (${each})` : sql`(${each})`), undefined);
 }
 
 /** Clients and organizations that are held, for the data that is deleted across clients. */
-export async function readHeldAcross(tx: Tx): Promise<{ clients: string[]; organizations: string[] }> {
+export async function readHoldsAcross(tx: Tx): Promise<{ clients: string[]; organizations: string[] }> {
   await tx`SELECT pg_advisory_xact_lock_shared(${holds_lock(tx)})`;
   const holds = await tx<{ client_id: string; covers: LegalHold['covers']; organization_id: string | null }[]>`
     SELECT client_id, covers, organization_id FROM legal_holds WHERE lifted_at IS NULL`;

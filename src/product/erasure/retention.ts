@@ -15,7 +15,7 @@ import { deleteRecords } from '../records/storeRecords.ts';
 import { deletePasses } from '../records/syncPasses.ts';
 import { deleteExpiredEvents } from '../webhooks/events.ts';
 import { recordDisposals } from './disposals.ts';
-import { type Held, heldRows, readHeld, readHeldAcross } from './holds.ts';
+import { type ActiveHolds, heldRows, readActiveHolds, readHoldsAcross } from './holds.ts';
 import { type RetainedData, readOwnDays } from './periods.ts';
 
 const batch = 1_000;
@@ -33,9 +33,9 @@ export async function purgeExpired(ctx: Pick<Context, 'db' | 'config'>): Promise
 
 /** Deletes events that are older than the client's period, or than `days`, with their deliveries. Returns how many. */
 export function purgeEvents(ctx: Pick<Context, 'db'>, days: number, batch_size = batch): Promise<number> {
-  return forEachClient(ctx, 'events', days, async (tx, { id, held, period_days }) => {
-    const rows = heldRows(tx, 'events', held);
-    const deleted = await deleteExpiredEvents(tx, id, { days: period_days, batch: batch_size, held: rows });
+  return forEachClient(ctx, 'events', days, async (tx, { id, holds, period_days }) => {
+    const rows = heldRows(tx, 'events', holds);
+    const deleted = await deleteExpiredEvents(tx, id, { days: period_days, batch: batch_size, kept: rows });
     return { deleted, more: deleted === batch_size };
   });
 }
@@ -51,7 +51,7 @@ export function purgeJobInputs(ctx: Pick<Context, 'db'>, days: number): Promise<
 }
 
 /** A client with the period that applies to it, in a transaction in which no hold can be placed. */
-type Purged = { id: string; held: Held | undefined; period_days: number };
+type Purged = { id: string; holds: ActiveHolds | undefined; period_days: number };
 type PurgeBatch = (tx: Tx, client: Purged) => Promise<{ deleted: number; more: boolean }>;
 
 /** Deletes in batches, each in a transaction with its part of the report. Returns how many were deleted. */
@@ -66,11 +66,11 @@ async function forEachClient(
   for (const client of clients) {
     for (let more = true; more; ) {
       const result = await db.tenant(client.id, async (tx) => {
-        const held = await readHeld(tx, client.id);
-        if (held?.everything) return { deleted: 0, more: false };
+        const holds = await readActiveHolds(tx, client.id);
+        if (holds?.everything) return { deleted: 0, more: false };
         const own_days = (await readOwnDays(tx, client.id)).get(data);
         const period_days = own_days ?? days;
-        const { deleted, more } = await purge(tx, { id: client.id, held, period_days });
+        const { deleted, more } = await purge(tx, { id: client.id, holds, period_days });
         const rule = own_days === undefined ? 'setting' : 'client_period';
         await recordDisposals(tx, client, [{ data, rule, days: period_days, rows: deleted }]);
         return { deleted, more };
@@ -88,8 +88,8 @@ type FinishedJob = { operation_id: string; finished_at: string; ready: boolean }
  * Jobs are taken in the order in which they finished; the client's row says how far this got. The days are a sub-select
  * for the reason given at `deleteExpiredEvents`.
  */
-async function purgeBatch(tx: Tx, { id: client_id, held, period_days }: Purged): ReturnType<PurgeBatch> {
-  const ready = isReady(tx, held);
+async function purgeBatch(tx: Tx, { id: client_id, holds, period_days }: Purged): ReturnType<PurgeBatch> {
+  const ready = isReady(tx, holds);
   const jobs = await tx<FinishedJob[]>`
     SELECT operation_id, finished_at::text, ${ready} AS ready FROM jobs AS job
      WHERE client_id = ${client_id} AND finished_at < now() - make_interval(days => (SELECT ${period_days}::int))
@@ -116,8 +116,8 @@ async function purgeBatch(tx: Tx, { id: client_id, held, period_days }: Purged):
 }
 
 /** No job of the operation is unfinished or waits for a review, and no hold covers it. */
-function isReady(tx: Tx, held: Held | undefined): Fragment {
-  const operations = heldRows(tx, 'operations', held);
+function isReady(tx: Tx, holds: ActiveHolds | undefined): Fragment {
+  const operations = heldRows(tx, 'operations', holds);
   const is_held =
     operations && tx`EXISTS (SELECT FROM operations WHERE operations.id = job.operation_id AND (${operations}))`;
   return tx`job.type <> 'sync' AND NOT EXISTS (
@@ -145,8 +145,8 @@ export async function purgeUnlinkedCaches(ctx: Pick<Context, 'db'>, days: number
   let total = 0;
   for (const { id, client_id, public_id, own } of unlinked) {
     total += await ctx.db.tenant(client_id, async (tx) => {
-      const held = await readHeld(tx, client_id);
-      if (held?.everything || held?.scopes.some(({ organization_id }) => organization_id === id)) return 0;
+      const holds = await readActiveHolds(tx, client_id);
+      if (holds?.everything || holds?.scopes.some(({ organization_id }) => organization_id === id)) return 0;
       const rows = await deleteCache(tx, id);
       const rule = own === null ? 'setting' : 'client_period';
       await recordDisposals(tx, { id: client_id, public_id }, [
@@ -188,12 +188,12 @@ export async function purgeRequests(
     const [lock] = await tx<{ mine: boolean }[]>`
       SELECT pg_try_advisory_xact_lock(hashtextextended('chartwire.requests_purge', 0)) AS mine`;
     if (!lock?.mine) return;
-    const held = await readHeldAcross(tx);
-    const is_free = tx`coalesce(client_id <> ALL (${held.clients}::uuid[]), true)
+    const holds = await readHoldsAcross(tx);
+    const is_free = tx`coalesce(client_id <> ALL (${holds.clients}::uuid[]), true)
       AND (account_id IS NULL OR account_id NOT IN (
-        SELECT id FROM accounts WHERE organization_id = ANY (${held.organizations}::uuid[])))`;
+        SELECT id FROM accounts WHERE organization_id = ANY (${holds.organizations}::uuid[])))`;
     const counts = new Map<string, number>();
-    if (held.clients.length + held.organizations.length === 0) {
+    if (holds.clients.length + holds.organizations.length === 0) {
       for (const { client_id, rows } of await countExpiredRequests(tx, days)) counts.set(client_id, rows);
       await rotateRequests(tx, days);
     } else {

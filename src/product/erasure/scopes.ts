@@ -46,12 +46,12 @@ export async function findHoldScope(
   const scope = await findOrganizationScope(ctx, client_id, organization);
   if (!scope) throw apiError('record_not_found', { noun: 'Organization', id: organization });
   if (patient === undefined) return scope;
-  const found = await findPatientScope(ctx, { client_id, organization_id: scope.organization_id }, patient);
+  const result = await findPatientScope(ctx, { client_id, organization_id: scope.organization_id }, patient);
   // An ID that is none of a patient would be taken for an MRN.
-  if (found.patient.id === null && parseId(patient) !== undefined) {
+  if (result.patient.id === null && parseId(patient) !== undefined) {
     throw apiError('record_not_found', { noun: 'Patient', id: patient });
   }
-  return found;
+  return result;
 }
 
 type Stored = {

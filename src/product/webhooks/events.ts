@@ -280,20 +280,20 @@ export async function updateDeliveryStatus(tx: Tx, ids: readonly string[]): Prom
 }
 
 /**
- * Deletes expired events of a client with their deliveries, except those that are held. Returns how many, at most
+ * Deletes expired events of a client with their deliveries, except those that are `kept`. Returns how many, at most
  * `batch`. The days are a sub-select: if the planner knew their number, it would see that few events are that old, prefer
  * a custom plan to the generic one, and plan anew at every execution.
  */
 export async function deleteExpiredEvents(
   tx: Tx,
   client_id: string,
-  { days, batch, held }: { days: number; batch: number; held: Fragment | undefined },
+  { days, batch, kept }: { days: number; batch: number; kept: Fragment | undefined },
 ): Promise<number> {
   const { count } = await tx`
     DELETE FROM events WHERE id IN (
       SELECT id FROM events
        WHERE client_id = ${client_id} AND created_at < now() - make_interval(days => (SELECT ${days}::int))
-         ${held ? tx`AND NOT coalesce(${held}, false)` : tx``}
+         ${kept ? tx`AND NOT coalesce(${kept}, false)` : tx``}
        ORDER BY created_at ${limitTo(tx, batch)})`;
   return count;
 }

@@ -72,9 +72,9 @@ ALTER TABLE disposals FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON disposals TO chartwire_service
   USING (client_id = (SELECT nullif(current_setting('chartwire.client_id', true), '')::uuid))
   WITH CHECK (client_id = (SELECT nullif(current_setting('chartwire.client_id', true), '')::uuid));
-GRANT SELECT, INSERT, UPDATE ON disposals TO chartwire_service;
+GRANT SELECT, INSERT, UPDATE (rows, last_at) ON disposals TO chartwire_service;
 CREATE POLICY crossing ON disposals TO chartwire_system USING (true) WITH CHECK (true);
-GRANT SELECT, INSERT, UPDATE ON disposals TO chartwire_system;
+GRANT SELECT, INSERT, UPDATE (rows, last_at) ON disposals TO chartwire_system;
 
 -- May place and lift legal holds.
 ALTER TABLE operators ADD COLUMN may_hold boolean NOT NULL DEFAULT false;

@@ -18,7 +18,7 @@ export const retention_endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: `${of_client}/retention`,
     auth: 'operator_in_client',
-    audited: false,
+    role: 'read_only',
     summary: 'Retrieve how long the data of an application is kept',
     params: client_params,
     response: Type.Object({ success, periods: Type.Array(retention_period) }),

@@ -50,7 +50,7 @@ export function ClientPage({ client_id }: { client_id: string }) {
             {/* Keyed, so that the form starts over from the saved values. */}
             <LinkSettings key={JSON.stringify({ ...client, keys: 0 })} client={client} />
             <EmrApps client_id={client_id} />
-            <Periods client_id={client_id} />
+            {may('read_only') && <Periods client_id={client_id} />}
             {may('read_only') && <LegalHolds client_id={client_id} />}
           </Stack>
         )}
