@@ -205,7 +205,7 @@ describe('the certificate of an app', () => {
       { detail: unknown }[]
     >`SELECT detail FROM audit_records WHERE subject = ${body.id}`;
     expect(records).toMatchObject([{ detail: { certificate: { old: null, new: first.fingerprint } } }]);
-    const sealed = (rows[0]?.certificate_key_sealed as Buffer).toString('latin1');
+    const sealed = Buffer.from(rows[0]?.certificate_key_sealed ?? '').toString('latin1');
     expect([listed.body, rows, records, sealed].some((each) => JSON.stringify(each).includes(line))).toBe(false);
   });
 
