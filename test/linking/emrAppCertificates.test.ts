@@ -200,12 +200,12 @@ describe('the certificate of an app', () => {
       },
     ]);
     const [line = 'none'] = first.private_key.split('\n').slice(1);
-    const rows = await fixture.owner`SELECT * FROM emr_apps`;
+    const rows = await fixture.owner<{ certificate_key_sealed: Buffer }[]>`SELECT * FROM emr_apps`;
     const records = await fixture.owner<
       { detail: unknown }[]
     >`SELECT detail FROM audit_records WHERE subject = ${body.id}`;
     expect(records).toMatchObject([{ detail: { certificate: { old: null, new: first.fingerprint } } }]);
-    const sealed = Buffer.from(rows[0]?.certificate_key_sealed ?? '').toString('latin1');
+    const sealed = rows[0]?.certificate_key_sealed.toString('latin1');
     expect([listed.body, rows, records, sealed].some((each) => JSON.stringify(each).includes(line))).toBe(false);
   });
 
