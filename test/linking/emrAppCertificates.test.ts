@@ -112,7 +112,7 @@ describe('an EMR app with a certificate and a private authority', () => {
       { ...pair(first), ca_certificates: createAuthority('Hospital authority').certificate },
       /cannot be reached/,
     ],
-  ])('with %s, the sign-in fails and nothing is linked', async (_, fields, message) => {
+  ])('links nothing with %s, because the connection fails', async (_, fields, message) => {
     expect((await addApp(fields)).status).toBe(200);
     const refused = await attemptLink();
     expect(refused).toMatchObject({ status: 503, body: { message: expect.stringMatching(message) } });
