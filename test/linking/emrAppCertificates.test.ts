@@ -248,6 +248,14 @@ describe('the certificate of an app', () => {
     const change = (fields: object) => owner.patch(`clients/{client}/emr-apps/${body.id}`, fields);
     expect((await change({ name: 'Renamed' })).status).toBe(200);
     expect(await read()).toMatchObject({ name: 'Renamed', certificate: { subject: 'CN=first' } });
+    // Also after what is stored has expired.
+    const old = createAuthority('Old', { valid_to: new Date(Date.now() - 1000) });
+    await fixture.owner`UPDATE emr_apps SET ca_certificates = ${old.certificate}, certificate = ${
+      clients.issue({ name: 'old', valid_to: new Date(Date.now() - 1000) }).certificate
+    }`;
+    expect((await change({ name: 'Renamed again' })).status).toBe(200);
+    expect((await change({ ca_certificates: old.certificate })).body).toMatchObject({ field: 'ca_certificates' });
+    expect((await change({ ...pair(first), ...trusted })).status).toBe(200);
     expect((await change({ certificate: null })).status).toBe(200);
     expect(await read()).toMatchObject({ certificate: null, authorities: [{ subject: 'CN=Hospital authority' }] });
     expect((await change({ ca_certificates: null })).status).toBe(200);
