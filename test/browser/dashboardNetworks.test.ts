@@ -23,7 +23,7 @@ describe('network access of a client', () => {
     await page.getByLabel('Allowed networks').fill('127.0.0.1\n10.1.2.3/8');
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Save', exact: true }).last().click();
-    await page.getByText('Must not have bits after the prefix: write 10.0.0.0/8').waitFor();
+    await page.getByText('Must not have bits after the prefix: write 10.0.0.0/8').first().waitFor();
     await expectAccessible(page);
     await page.getByLabel('Allowed networks').fill('127.0.0.1\n10.0.0.0/8\n2001:db8::/32');
     await page.getByLabel('Client certificates').fill(`${certificate.certificate}\n${authority.certificate}`);
@@ -50,7 +50,7 @@ describe('the certificate of a webhook endpoint', () => {
     await page.getByLabel('Private key').fill(authority.private_key);
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Must be the key of the certificate CN=chartwire').waitFor();
+    await page.getByText('Must be the key of the certificate CN=chartwire').first().waitFor();
     await page.getByLabel('Private key').fill(certificate.private_key);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await section.getByText('CN=Hillside authority').waitFor();
