@@ -45,8 +45,8 @@ function toNetwork(text: string): Network | undefined {
   const [, plain = '', prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
   const kind = isIP(plain);
   if (kind === 0 || plain.includes('%')) return undefined;
-  const bits = prefix === undefined ? bitsOf(kind) : Number(prefix);
-  if (bits > bitsOf(kind)) return undefined;
+  const bits = prefix === undefined ? countBits(kind) : Number(prefix);
+  if (bits > countBits(kind)) return undefined;
   const address = ipaddr.parse(plain);
   // A shorter prefix of an IPv4-mapped address contains other addresses, too.
   const mapped = isMapped(address) && bits >= mapped_bits;
@@ -56,7 +56,7 @@ function toNetwork(text: string): Network | undefined {
 /** The bits before the IPv4 address in `::ffff:a.b.c.d`. */
 const mapped_bits = 96;
 
-function bitsOf(kind: number): number {
+function countBits(kind: number): number {
   return kind === 4 ? 32 : 128;
 }
 

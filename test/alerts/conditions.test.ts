@@ -7,6 +7,7 @@ import { sealAudit } from '../../src/product/audit/seals.ts';
 import { verifyIfDue } from '../../src/product/audit/verification.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';
+import { createAuthority } from '../harness/issuer.ts';
 import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
@@ -157,6 +158,51 @@ describe('an alert is open', () => {
     expect(await awaitAlerts('secret_expiring', 1)).toMatchObject([{ page: `/settings/clients/${client_id}` }]);
     await fixture.owner`UPDATE client_secrets SET revoked_at = now() WHERE expires_at IS NOT NULL`;
     await awaitAlerts('secret_expiring', 0);
+  });
+
+  test('an alert is open from 30 days before a client certificate expires until it is replaced or removed', async () => {
+    const { client_id } = fixture.sandbox;
+    const authority = createAuthority('Authority');
+    const issue = (days: number) => authority.issue({ name: 'x', valid_to: new Date(Date.now() + days * 86_400_000) });
+    const headers = { access_token: null };
+    const hook = { body: { webhook_url: 'https://receiver.example.org/hook' }, headers };
+    const { webhook_id } = (await fixture.api.call('POST', '/v1/webhook', hook)).body;
+    const setCertificate = async (days: number) => {
+      const { certificate, private_key } = issue(days);
+      const path = `clients/{client}/webhooks/${webhook_id}/certificate`;
+      expect((await operator.post(path, { certificate, private_key })).status).toBe(200);
+    };
+    await setCertificate(31);
+    await awaitAlerts('certificate_expiring', 0);
+    await setCertificate(29);
+    expect(await awaitAlerts('certificate_expiring', 1)).toMatchObject([
+      {
+        summary: expect.stringMatching(
+          new RegExp(`: the certificate for endpoint ${webhook_id} expires on [\\d-]+\\.$`),
+        ),
+        page: page(`/events/endpoints/${webhook_id}`),
+      },
+    ]);
+    await setCertificate(365);
+    await awaitAlerts('certificate_expiring', 0);
+    await fixture.api.call('DELETE', `/v1/webhook/${webhook_id}`, { headers });
+
+    const { certificate, private_key: certificate_key } = issue(10);
+    const credentials = { way: 'client_secret', client_id: 'c', client_secret: 's' };
+    const app = { name: 'Hillside Clinic', emr: 'fhir', hosts: ['emr.example.org'], credentials };
+    const added = await operator.post('clients/{client}/emr-apps', { ...app, certificate, certificate_key });
+    expect(added.status, JSON.stringify(added.body)).toBe(200);
+    expect(await awaitAlerts('certificate_expiring', 1)).toMatchObject([
+      {
+        summary: expect.stringContaining('the certificate for the EMR app Hillside Clinic expires on'),
+        page: `/settings/clients/${client_id}`,
+      },
+    ]);
+    await fixture.owner`UPDATE emr_apps SET certificate_expires_at = now() - interval '1 day'`;
+    expect((await awaitAlerts('certificate_expiring', 1))[0]?.summary).toContain(' expired on ');
+    await operator.patch(`clients/{client}/emr-apps/${added.body.id}`, { certificate: null });
+    await awaitAlerts('certificate_expiring', 0);
+    await operator.delete(`clients/{client}/emr-apps/${added.body.id}`);
   });
 
   test('an alert is open while an open transaction delays the change feed', async () => {

@@ -228,6 +228,15 @@ describe('an address limit', () => {
     expect(lookups).toBe(50);
   });
 
+  test('over the limit, credentials that are refused because of the network look like unknown ones', async () => {
+    const { authenticate } = createAddressLimit(rateLimiter(1, 50));
+    await authenticate(request, 'known', valid);
+    const refused = () => Promise.reject(apiError('client_network_refused', { address: '192.0.2.1' }));
+    const attempt = (credential: string) => authenticate(request, credential, refused).catch(({ code }) => code);
+    for (let n = 0; n < 50; n++) expect(await attempt('known')).toBe('client_network_refused');
+    expect([await attempt('known'), await attempt('unknown')]).toStrictEqual(['rate_limited', 'rate_limited']);
+  });
+
   test('counts a failure with a body of 1 MB like 17 failures', async () => {
     const { authenticate } = createAddressLimit(rateLimiter(1, 50));
     const large = { ...request, headers: { 'content-length': `${1_048_576}` } };

@@ -48,7 +48,7 @@ describe('settings page', () => {
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
     await expect.poll(() => secrets.getByRole('row').count()).toBe(2);
     await page.getByRole('button', { name: 'Create secret' }).click();
-    await page.getByLabel('Access').selectOption('Read only');
+    await page.getByLabel('Access', { exact: true }).selectOption('Read only');
     await page.getByLabel('Organization').fill('practice-7');
     await page.getByLabel('Expires').fill('2099-06-30T12:00');
     await expectAccessible(page);

@@ -23,9 +23,9 @@ export type Issuer = Issued & { issue(subject: Subject): Issued; issueAuthority(
 const day_ms = 86_400_000;
 
 /** An authority of its own, with a new key. */
-export function createAuthority(name: string): Issuer {
+export function createAuthority(name: string, times: Pick<Subject, 'valid_from' | 'valid_to'> = {}): Issuer {
   const key = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const issued = toIssued(key, { subject: name, issuer: name, by: key.privateKey, authority: true });
+  const issued = toIssued(key, { ...times, subject: name, issuer: name, by: key.privateKey, authority: true });
   return toIssuer(name, issued, key.privateKey);
 }
 

@@ -112,7 +112,7 @@ describe('an EMR app with a certificate and a private authority', () => {
       { ...pair(first), ca_certificates: createAuthority('Hospital authority').certificate },
       /cannot be reached/,
     ],
-  ])('with %s, the sign-in fails and nothing is linked', async (_, fields, message) => {
+  ])('links nothing with %s, because the connection fails', async (_, fields, message) => {
     expect((await addApp(fields)).status).toBe(200);
     const refused = await attemptLink();
     expect(refused).toMatchObject({ status: 503, body: { message: expect.stringMatching(message) } });
@@ -200,12 +200,12 @@ describe('the certificate of an app', () => {
       },
     ]);
     const [line = 'none'] = first.private_key.split('\n').slice(1);
-    const rows = await fixture.owner`SELECT * FROM emr_apps`;
+    const rows = await fixture.owner<{ certificate_key_sealed: Buffer }[]>`SELECT * FROM emr_apps`;
     const records = await fixture.owner<
       { detail: unknown }[]
     >`SELECT detail FROM audit_records WHERE subject = ${body.id}`;
     expect(records).toMatchObject([{ detail: { certificate: { old: null, new: first.fingerprint } } }]);
-    const sealed = (rows[0]?.certificate_key_sealed as Buffer).toString('latin1');
+    const sealed = rows[0]?.certificate_key_sealed.toString('latin1');
     expect([listed.body, rows, records, sealed].some((each) => JSON.stringify(each).includes(line))).toBe(false);
   });
 
@@ -248,6 +248,14 @@ describe('the certificate of an app', () => {
     const change = (fields: object) => owner.patch(`clients/{client}/emr-apps/${body.id}`, fields);
     expect((await change({ name: 'Renamed' })).status).toBe(200);
     expect(await read()).toMatchObject({ name: 'Renamed', certificate: { subject: 'CN=first' } });
+    // Also after what is stored has expired.
+    const old = createAuthority('Old', { valid_to: new Date(Date.now() - 1000) });
+    await fixture.owner`UPDATE emr_apps SET ca_certificates = ${old.certificate}, certificate = ${
+      clients.issue({ name: 'old', valid_to: new Date(Date.now() - 1000) }).certificate
+    }`;
+    expect((await change({ name: 'Renamed again' })).status).toBe(200);
+    expect((await change({ ca_certificates: old.certificate })).body).toMatchObject({ field: 'ca_certificates' });
+    expect((await change({ ...pair(first), ...trusted })).status).toBe(200);
     expect((await change({ certificate: null })).status).toBe(200);
     expect(await read()).toMatchObject({ certificate: null, authorities: [{ subject: 'CN=Hospital authority' }] });
     expect((await change({ ca_certificates: null })).status).toBe(200);

@@ -38,7 +38,11 @@ async function serve(options: Partial<TlsOptions> = {}): Promise<TlsReceiver> {
   return receiver;
 }
 
-function identityOf(owner: string, issued: Issued | undefined, trusted = private_authority.certificate): TlsIdentity {
+function createIdentity(
+  owner: string,
+  issued: Issued | undefined,
+  trusted = private_authority.certificate,
+): TlsIdentity {
   return {
     owner,
     certificate: issued?.certificate,
@@ -56,7 +60,7 @@ async function failure(sent: Promise<unknown>): Promise<OutboundFailure> {
 describe('a request with a certificate', () => {
   test.each(['TLSv1.2', 'TLSv1.3'] as const)('presents it in the handshake (%s)', async (versions) => {
     const server = await serve({ versions });
-    const response = await open().fetch(server.url, { ...request, identity: identityOf('a', first) });
+    const response = await open().fetch(server.url, { ...request, identity: createIdentity('a', first) });
     expect(response.status).toBe(200);
     expect(server.presented.map(({ fingerprint }) => fingerprint)).toStrictEqual([first.fingerprint]);
   });
@@ -66,7 +70,7 @@ describe('a request with a certificate', () => {
     const issued = below.issue({ name: 'third' });
     const server = await serve();
     const chain = { ...issued, certificate: `${issued.certificate}${below.certificate}` };
-    const { status } = await open().fetch(server.url, { ...request, identity: identityOf('a', chain) });
+    const { status } = await open().fetch(server.url, { ...request, identity: createIdentity('a', chain) });
     expect(status).toBe(200);
   });
 
@@ -84,7 +88,9 @@ describe('a request with a certificate', () => {
       const old = clients.issue({ name: 'old', valid_to: new Date(Date.now() - 1000) });
       const outbound = open();
       for (const issued of [strange, old]) {
-        const refused = await failure(outbound.fetch(server.url, { ...request, identity: identityOf('a', issued) }));
+        const refused = await failure(
+          outbound.fetch(server.url, { ...request, identity: createIdentity('a', issued) }),
+        );
         expect(refused.message).toMatch(/^localhost:\d+ did not accept the client certificate \(ERR_SSL_\w+\)\.$/);
         expect(summarize(refused)).toStrictEqual({
           kind: 'unreachable',
@@ -93,10 +99,10 @@ describe('a request with a certificate', () => {
         });
       }
       // Without one, TLS 1.2 ends with an alert that can mean anything.
-      const without = failure(outbound.fetch(server.url, { ...request, identity: identityOf('a', undefined) }));
+      const without = failure(outbound.fetch(server.url, { ...request, identity: createIdentity('a', undefined) }));
       expect(await without).toMatchObject({ kind: 'unreachable', sent: false });
       expect(server.requests()).toBe(0);
-      const accepted = await outbound.fetch(server.url, { ...request, identity: identityOf('a', first) });
+      const accepted = await outbound.fetch(server.url, { ...request, identity: createIdentity('a', first) });
       expect(accepted.status).toBe(200);
       await expect.poll(server.requests).toBe(1);
     },
@@ -115,19 +121,19 @@ describe('connections', () => {
       await outbound.fetch(server.url, { ...request, identity });
       return server.presented.at(-1);
     };
-    const own = await send(identityOf('webhook a', first));
+    const own = await send(createIdentity('webhook a', first));
     const others = [
       // Another endpoint, perhaps of another client, with the same certificate; and the same one after a rotation.
-      await send(identityOf('webhook b', first)),
-      await send(identityOf('webhook a', second)),
-      await send(identityOf('webhook a', undefined)),
+      await send(createIdentity('webhook b', first)),
+      await send(createIdentity('webhook a', second)),
+      await send(createIdentity('webhook a', undefined)),
     ];
     const connections = [own, ...others].map((each) => each?.connection);
     expect(new Set(connections).size).toBe(4);
     expect(others.map((each) => each?.fingerprint)).toStrictEqual([first.fingerprint, second.fingerprint, undefined]);
     const before = server.connections();
     for (let n = 0; n < 20; n++) {
-      expect(await send(identityOf('webhook a', first))).toMatchObject({ fingerprint: first.fingerprint });
+      expect(await send(createIdentity('webhook a', first))).toMatchObject({ fingerprint: first.fingerprint });
     }
     // undici frees a connection shortly after it returns the response.
     expect(server.connections()).toBeLessThanOrEqual(before + 1);
@@ -140,7 +146,7 @@ describe('connections', () => {
     await Promise.all(
       Array.from({ length: 80 }, (_, n) => {
         const at = n % 8;
-        const identity = identityOf(`owner ${at}`, issued[at]);
+        const identity = createIdentity(`owner ${at}`, issued[at]);
         return outbound.fetch(`${server.url}?${at}`, { ...request, identity });
       }),
     );
@@ -161,7 +167,7 @@ describe('connections', () => {
       certificate: private_authority.issue({ name: 'emr', hosts: ['localhost'], use: 'server' }),
     });
     const outbound = open();
-    await outbound.fetch(server.url, { ...request, identity: identityOf('a', first) });
+    await outbound.fetch(server.url, { ...request, identity: createIdentity('a', first) });
     const untrusted = await failure(outbound.fetch(server.url, request));
     expect(untrusted).toMatchObject({ kind: 'unreachable', sent: false, tls_problem: 'server_certificate' });
     expect(server.presented).toHaveLength(1);
@@ -172,14 +178,14 @@ describe('a private authority', () => {
   test('is trusted by the requests that name it, and the host name is checked nevertheless', async () => {
     const server = await serve({ client_authority: undefined });
     const outbound = open();
-    const identity = identityOf('a', undefined);
+    const identity = createIdentity('a', undefined);
     expect((await outbound.fetch(server.url, { ...request, identity })).status).toBe(200);
     const by_address = `https://127.0.0.1:${server.port}/`;
     expect(summarize(await failure(outbound.fetch(by_address, { ...request, identity })))).toMatchObject({
       kind: 'unreachable',
       sent: false,
     });
-    const other = identityOf('a', first, createAuthority('Hospital authority').certificate);
+    const other = createIdentity('a', first, createAuthority('Hospital authority').certificate);
     expect(await failure(outbound.fetch(server.url, { ...request, identity: other }))).toMatchObject({
       tls_problem: 'server_certificate',
       message: expect.stringContaining('has a certificate that is not trusted'),
@@ -196,19 +202,21 @@ describe('a private authority', () => {
       valid_to: new Date(Date.now() - 1000),
     });
     const server = await serve({ client_authority: undefined, certificate: expired });
-    expect(await failure(open().fetch(server.url, { ...request, identity: identityOf('a', first) }))).toMatchObject({
-      kind: 'unreachable',
-      sent: false,
-      tls_problem: 'server_certificate',
-      message: expect.stringContaining('CERT_HAS_EXPIRED'),
-    });
+    expect(await failure(open().fetch(server.url, { ...request, identity: createIdentity('a', first) }))).toMatchObject(
+      {
+        kind: 'unreachable',
+        sent: false,
+        tls_problem: 'server_certificate',
+        message: expect.stringContaining('CERT_HAS_EXPIRED'),
+      },
+    );
     expect(server.presented).toStrictEqual([]);
   });
 });
 
 test('a key that OpenSSL no longer accepts is a failure before sending that does not quote it', async () => {
   const server = await serve();
-  const identity = { ...identityOf('a', first), private_key: 'secret words' };
+  const identity = { ...createIdentity('a', first), private_key: 'secret words' };
   const refused = await failure(open().fetch(server.url, { ...request, identity }));
   expect(refused).toMatchObject({ kind: 'unreachable', sent: false, tls_problem: 'client_certificate' });
   expect(`${refused.message} ${String(refused.cause)}`).not.toContain('secret words');
@@ -217,7 +225,8 @@ test('a key that OpenSSL no longer accepts is a failure before sending that does
 test('an outbound client closes the connections of every identity', async () => {
   const server = await serve({ client_authority: undefined });
   const outbound = createOutbound({ sandbox: true, allow: [] });
-  for (const owner of ['a', 'b']) await outbound.fetch(server.url, { ...request, identity: identityOf(owner, first) });
+  for (const owner of ['a', 'b'])
+    await outbound.fetch(server.url, { ...request, identity: createIdentity(owner, first) });
   await outbound.close();
   expect(await failure(outbound.fetch(server.url, request))).toMatchObject({ sent: false });
 });

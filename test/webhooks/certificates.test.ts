@@ -36,7 +36,7 @@ async function startReceiver(options: Partial<TlsOptions> = {}): Promise<TlsRece
 async function register(url: string, certificate?: Issued, { client_id }: Tenant = fixture.tenant): Promise<string> {
   return fixture.db.tenant(client_id, async (tx) => {
     const { id } = await addEndpoint(fixture.ctx, tx, client_id, { url });
-    if (certificate) await saveCertificate(fixture.ctx, tx, { id, client_id }, certificate);
+    if (certificate) await saveCertificate(fixture.ctx, tx, { id, url, client_id }, certificate);
     return id;
   });
 }
@@ -69,7 +69,7 @@ test('a replaced certificate is used by the next delivery, and a removed one by 
     await deliverDue(fixture);
   };
   await send();
-  await change(id, (tx) => saveCertificate(fixture.ctx, tx, { id, client_id }, second));
+  await change(id, (tx) => saveCertificate(fixture.ctx, tx, { id, url: receiver.url, client_id }, second));
   await send();
   await change(id, (tx) => removeCertificate(tx, id));
   await send();
@@ -111,11 +111,19 @@ test('a receiver that refuses the certificate gets the event after it was replac
   expect(await readDeliveries(fixture, event)).toMatchObject([{ status: 'pending', attempts: 1 }]);
   expect(receiver.presented).toStrictEqual([]);
   const { client_id } = fixture.tenant;
-  await change(id, (tx) => saveCertificate(fixture.ctx, tx, { id, client_id }, first));
+  await change(id, (tx) => saveCertificate(fixture.ctx, tx, { id, url: receiver.url, client_id }, first));
   await makeDue(fixture);
   await deliverDue(fixture);
   expect(await readDeliveries(fixture, event)).toMatchObject([{ status: 'success', attempts: 2 }]);
   expect(fingerprints(receiver)).toStrictEqual([first.fingerprint]);
+});
+
+test('a certificate is refused for an endpoint without TLS', async () => {
+  const { client_id } = fixture.tenant;
+  const url = 'http://localhost:9/hook';
+  const id = await register(url);
+  const saved = change(id, (tx) => saveCertificate(fixture.ctx, tx, { id, url, client_id }, first));
+  await expect(saved).rejects.toMatchObject({ code: 'invalid_field', field: 'certificate' });
 });
 
 test('a test event presents it, and a redirect to another host is not followed', async () => {

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { apiError } from '../../catalog/errors.ts';
+import { isOriginRefusal } from '../../product/clients/requestOrigins.ts';
 import { isDatabaseFailure } from '../sendError.ts';
 import type { RateLimiter } from './rateLimit.ts';
 
@@ -70,6 +71,8 @@ export function createAddressLimit(limit: RateLimiter): AddressLimit {
         }
         return caller;
       } catch (error) {
+        // Otherwise the response would show that these credentials were valid elsewhere.
+        if (!allowed && isOriginRefusal(error)) return reject(request, reset_s);
         // Other errors count, also unexpected ones: what the request contains may have caused them.
         if (!isDatabaseFailure(error)) limit.charge(address, costOfBody(request));
         else if (allowed) limit.refund(address);

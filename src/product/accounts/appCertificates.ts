@@ -27,12 +27,13 @@ export type SentCertificates = { [Name in keyof AppCertificates]?: AppCertificat
 
 /** Validates what an operator entered and throws on the first error. Returns it as it is stored. */
 export function checkCertificates(stored: AppCertificates, sent: SentCertificates): AppCertificates {
-  const { certificate = stored.certificate, ca_certificates = stored.ca_certificates } = sent;
+  const { certificate = stored.certificate } = sent;
   const { certificate_key = certificate === null ? null : stored.certificate_key } = sent;
-  const authorities = ca_certificates === null ? undefined : checkAuthorities(ca_certificates);
-  if (authorities && 'rule' in authorities) throw invalid('ca_certificates', authorities.rule);
-  const checked = { ca_certificates: authorities?.certificates ?? null };
   // Only what was sent: other settings of an app can be changed when its certificate has expired.
+  const checked = {
+    ca_certificates:
+      sent.ca_certificates === undefined ? stored.ca_certificates : readAuthorities(sent.ca_certificates),
+  };
   if (sent.certificate === undefined && sent.certificate_key === undefined) {
     return { ...checked, certificate: stored.certificate, certificate_key: stored.certificate_key };
   }
@@ -42,6 +43,13 @@ export function checkCertificates(stored: AppCertificates, sent: SentCertificate
   const pair = checkKeyPair({ certificate, private_key: certificate_key });
   if ('rule' in pair) throw invalid(pair.field === 'private_key' ? 'certificate_key' : 'certificate', pair.rule);
   return { ...checked, certificate: pair.certificate, certificate_key: pair.private_key };
+}
+
+function readAuthorities(pem: string | null): string | null {
+  if (pem === null) return null;
+  const authorities = checkAuthorities(pem);
+  if ('rule' in authorities) throw invalid('ca_certificates', authorities.rule);
+  return authorities.certificates;
 }
 
 function invalid(field: keyof AppCertificates, rule: string): ApiError {

@@ -1,4 +1,4 @@
-import { type ApiError, apiError, type ErrorCode } from '../../catalog/errors.ts';
+import { ApiError, apiError, type ErrorCode } from '../../catalog/errors.ts';
 import { formatAddress, isInNetworks, parseNetwork } from '../../catalog/networks.ts';
 import { readFingerprint } from '../../platform/security/certificates.ts';
 
@@ -34,12 +34,16 @@ export function refuseOrigin(
     : undefined;
 }
 
-/** The codes of `refuseOrigin`. */
-export const origin_codes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const codes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'client_network_refused',
   'client_certificate_required',
   'client_certificate_refused',
 ]);
+
+/** Whether an error is one of `refuseOrigin`. */
+export function isOriginRefusal(error: unknown): boolean {
+  return error instanceof ApiError && codes.has(error.code);
+}
 
 /** A TLS server that accepts any certificate does not check whether it has expired. */
 function refuseCertificate(registered: readonly string[], presented: PresentedCertificate): ApiError | undefined {

@@ -13,9 +13,12 @@ export type StoredCertificate = Pick<CertificateColumns, 'certificate' | 'certif
 export async function saveCertificate(
   { vault }: Pick<Context, 'vault'>,
   tx: Tx,
-  { id, client_id }: { id: string; client_id: string },
+  { id, url, client_id }: { id: string; url: string; client_id: string },
   pair: KeyPair,
 ): Promise<void> {
+  if (!url.startsWith('https:')) {
+    throw apiError('invalid_field', { rule: 'certificate can be used with https only' }, { field: 'certificate' });
+  }
   const checked = checkKeyPair(pair);
   if ('rule' in checked) {
     throw apiError('invalid_field', { rule: `${checked.field} ${checked.rule}` }, { field: checked.field });

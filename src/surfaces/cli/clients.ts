@@ -67,5 +67,6 @@ async function readChanges(values: Values): Promise<Partial<OriginLimits>> {
 function describeLimits({ allowed_networks, certificate_fingerprints }: OriginLimits): string {
   const networks = allowed_networks.length > 0 ? `from ${allowed_networks.join(', ')}` : 'from anywhere';
   const count = certificate_fingerprints.length;
-  return count > 0 ? `${networks}, with one of ${count} certificates` : networks;
+  if (count === 0) return networks;
+  return `${networks}, with ${count === 1 ? 'its certificate' : `one of its ${count} certificates`}`;
 }

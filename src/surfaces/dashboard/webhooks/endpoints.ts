@@ -160,7 +160,7 @@ export const webhooks_endpoints: readonly Endpoint[] = [
     body: key_pair,
     response: Type.Object({ success }),
     change: async (ctx, tx, { client_id, webhook, body }) => {
-      await saveCertificate(ctx, tx, { id: webhook.id, client_id }, body);
+      await saveCertificate(ctx, tx, { ...webhook, client_id }, body);
       return {};
     },
   }),

@@ -80,10 +80,11 @@ function ChangeAccess({ client }: { client: ClientSettings }) {
           <Textarea
             name="certificate_fingerprints"
             label="Client certificates"
-            description="SHA-256 fingerprints, one per line, or certificates in PEM form. With one of them, in addition to a secret, requests are accepted. Leave empty to require none"
+            description="SHA-256 fingerprints, one per line, or certificates in PEM form. Requests must be sent with one of them, in addition to a secret. Leave empty to require none"
             defaultValue={client.certificate_fingerprints.join('\n')}
             autosize
             minRows={2}
+            maxRows={10}
             error={errorAt(error, 'certificate_fingerprints')}
           />
         </>
