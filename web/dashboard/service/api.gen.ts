@@ -1547,6 +1547,7 @@ export type StepDetail = {
   accepted?: boolean;
   not_applied?: string;
   in_ms?: number;
+  sent?: number;
   stored?: number;
   removed?: number;
   held_back?: { stored: number; missing: number };
