@@ -659,6 +659,7 @@ export type Encryption = {
   current: string;
   previous: string | null;
   wrapped: Array<{ id: string; keys: number }>;
+  unwraps: Array<{ host: string; role: string; purpose: string; today: number; last_30_days: number }>;
 };
 
 export type Erasure = {
