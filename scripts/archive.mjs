@@ -18,7 +18,7 @@ export async function packFolder(folder, file, { name, modified_s }) {
       for await (const chunk of gzip) writeSync(descriptor, chunk);
     })();
     for (const path of ['', ...listPaths(folder)]) {
-      for (const part of entryOf(folder, path, { name, modified_s })) await write(gzip, part);
+      for (const part of composeEntry(folder, path, { name, modified_s })) await write(gzip, part);
     }
     // The end of an archive.
     gzip.end(Buffer.alloc(2 * block_bytes));
@@ -37,7 +37,7 @@ export function listPaths(folder) {
   return readdirSync(folder, { recursive: true }).sort((one, other) => Buffer.compare(key(one), key(other)));
 }
 
-function entryOf(folder, path, { name, modified_s }) {
+function composeEntry(folder, path, { name, modified_s }) {
   const stats = lstatSync(join(folder, path));
   const path_in_archive = path === '' ? `${name}/` : `${name}/${path}${stats.isDirectory() ? '/' : ''}`;
   const common = { path: path_in_archive, modified_s };

@@ -64,11 +64,11 @@ export function bundledDatabase() {
 }
 
 function readVersion(folder, path, { file, content }) {
-  const found =
+  const text =
     content?.exec(readFileSync(join(folder, path), 'latin1'))?.[1] ?? (content ? undefined : file.exec(path)?.[1]);
   // libxml2 and libxslt: major, and two digits each for minor and patch.
-  const [, major, minor, patch] = /^(\d)(\d\d)(\d\d)$/.exec(found ?? '') ?? [];
-  return major === undefined ? found : [major, minor, patch].map(Number).join('.');
+  const [, major, minor, patch] = /^(\d)(\d\d)(\d\d)$/.exec(text ?? '') ?? [];
+  return major === undefined ? text : [major, minor, patch].map(Number).join('.');
 }
 
 function describe({ name, license }, version) {

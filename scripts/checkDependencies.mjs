@@ -33,12 +33,12 @@ await runScript(async () => {
     }
   };
   await Promise.all(Array.from({ length: parallel }, work));
-  for (const { name, version, newest_of_major, newest, deprecated, advisories: found } of rows) {
+  for (const { name, version, newest_of_major, newest, deprecated, advisories: known } of rows) {
     const notes = [
       ...(newest_of_major === version ? [] : [`${newest_of_major} is newer`]),
       ...(newest === newest_of_major ? [] : [`newest ${newest}`]),
       ...(deprecated ? ['DEPRECATED'] : []),
-      ...(/^(none|not checked)$/.test(found) ? [] : [`VULNERABLE: ${found}`]),
+      ...(/^(none|not checked)$/.test(known) ? [] : [`VULNERABLE: ${known}`]),
     ];
     if (notes.length > 0) process.stdout.write(`${name} ${version}: ${notes.join(', ')}\n`);
   }
@@ -94,9 +94,9 @@ async function readAdvisories(registry, packages) {
   if ([404, 405, 501].includes(response.status)) return undefined;
   if (!response.ok) throw new ScriptError(`The registry responded with ${response.status} about advisories.`);
   return new Map(
-    Object.entries(await response.json()).map(([name, found]) => [
+    Object.entries(await response.json()).map(([name, known]) => [
       name,
-      found.map(({ severity, url }) => `${severity} ${url}`),
+      known.map(({ severity, url }) => `${severity} ${url}`),
     ]),
   );
 }

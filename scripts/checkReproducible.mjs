@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root, runScript, ScriptError } from './install.mjs';
+import { readCommit } from './sourceState.mjs';
 
 const machines = [
   { folder: 'a', umask: '022', env: { TZ: 'UTC', LANG: 'C' } },
@@ -17,7 +18,10 @@ const machines = [
 await runScript(async () => {
   const scratch = mkdtempSync(join(tmpdir(), 'chartwire-reproducible-'));
   try {
-    const [one, other] = machines.map((machine) => build(scratch, machine));
+    // The same, even if someone commits meanwhile.
+    const commit = readCommit()?.replace('-modified', '');
+    if (!commit) throw new ScriptError('This is not a git checkout.');
+    const [one, other] = machines.map((machine) => build(scratch, commit, machine));
     const differing = [...new Set([...one.sums.keys(), ...other.sums.keys()])].filter(
       (path) => one.sums.get(path) !== other.sums.get(path),
     );
@@ -29,13 +33,14 @@ await runScript(async () => {
   }
 });
 
-function build(scratch, { folder, umask, env }) {
+function build(scratch, commit, { folder, umask, env }) {
   const checkout = join(scratch, folder, 'checkout');
   const archive = join(scratch, folder, 'release.tar.gz');
   const release = join(scratch, folder, 'release');
   const home = join(scratch, folder, 'home');
   mkdirSync(home, { recursive: true });
   run('git', ['clone', '--quiet', '--no-local', root, checkout]);
+  run('git', ['checkout', '--quiet', '--detach', commit], { cwd: checkout });
   // Hard links, because a copy has 600 MB. Nothing writes into the packages.
   run('cp', ['-al', join(root, 'node_modules'), join(checkout, 'node_modules')]);
   const script = [join(checkout, 'scripts/release.mjs'), '--to', release, '--archive', archive];

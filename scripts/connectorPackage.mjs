@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   copyFileSync,
   cpSync,
   existsSync,
@@ -105,6 +106,10 @@ function copyDeclarations() {
 }
 
 function packArchive() {
+  // npm packs the rights of the files, which depend on the umask of whoever builds.
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    chmodSync(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
+  }
   const cache = mkdtempSync(join(tmpdir(), 'chartwire-pack-'));
   const { status, stderr } = spawnSync('npm', ['pack', '--silent', '--offline', '--cache', cache], {
     cwd: folder,

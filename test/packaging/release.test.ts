@@ -171,9 +171,9 @@ test('two releases of a build are packed to the same bytes, wherever and wheneve
   await mkdir(unpacked);
   await run('tar', ['-xzf', join(folder, 'one.tar.gz'), '-C', unpacked]);
   const listing = (path: string) =>
-    run('find', ['.', '-printf', '%p %y %m %l %T@ %s\\n'], { cwd: path, maxBuffer: 10_000_000 }).then((found) =>
+    run('find', ['.', '-printf', '%p %y %m %l %T@ %s\\n'], { cwd: path, maxBuffer: 10_000_000 }).then((listed) =>
       // A folder's size depends on the file system.
-      found.stdout
+      listed.stdout
         .replaceAll(/^(\S+ d .*) \d+$/gm, '$1')
         .split('\n')
         .sort(),
@@ -182,7 +182,7 @@ test('two releases of a build are packed to the same bytes, wherever and wheneve
   await run('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: join(unpacked, `chartwire-${version}`) });
 });
 
-describe('a signature', () => {
+describe('signatures', () => {
   const namespace = 'chartwire-release';
 
   /** An archive, and a key with its list of allowed signers. */
@@ -211,7 +211,7 @@ describe('a signature', () => {
       archive,
     ]);
 
-  test('of a release is accepted by the documented command, and not for another archive, key or purpose', async () => {
+  test('the documented command accepts the signature of a release, but not for another archive, key or purpose', async () => {
     const { folder, archive, key, signers } = await signed();
     signArchive(archive, key);
     expect((await verify(archive, signers)).stdout).toMatch(
@@ -227,7 +227,7 @@ describe('a signature', () => {
     await expect(verify(changed, signers)).rejects.toMatchObject({ code: 255 });
   });
 
-  test('needs a key that exists, an archive, and a checkout without changes', async () => {
+  test('signing needs a key that exists, an archive, and a checkout without changes', async () => {
     const { folder, archive, key } = await signed();
     const release = (...args: string[]) => run(process.execPath, [join(root, 'scripts/release.mjs'), ...args]);
     await expect(release('--to', folder, '--sign', key)).rejects.toMatchObject({

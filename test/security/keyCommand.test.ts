@@ -170,10 +170,10 @@ function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
-  return !/^State:\s+Z/m.test(statusOf(pid));
+  return !/^State:\s+Z/m.test(readStatus(pid));
 }
 
-function statusOf(pid: number): string {
+function readStatus(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/status`, 'utf8');
   } catch {

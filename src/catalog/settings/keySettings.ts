@@ -67,7 +67,7 @@ function keyCommand(value: string | undefined, env: Environment, name: string): 
   let word: string | undefined;
   for (let rest = value; rest !== ''; ) {
     const match = /^(?:(\s+)|'([^']*)'|"([^"$`\\]*)"|([^\s'"\\|&;<>()$`*?~]+))/.exec(rest);
-    if (!match) throw new StartFailure(`${name} ${faultOf(rest)}`);
+    if (!match) throw new StartFailure(`${name} ${describeFault(rest)}`);
     const [matched, space, ...texts] = match;
     if (space === undefined) word = (word ?? '') + texts.join('');
     else if (word !== undefined) {
@@ -82,7 +82,7 @@ function keyCommand(value: string | undefined, env: Environment, name: string): 
   return { program, args, environment: () => env };
 }
 
-function faultOf(rest: string): string {
+function describeFault(rest: string): string {
   const [first = ''] = rest;
   if (first === "'" || (first === '"' && !rest.slice(1).includes('"'))) return 'has a quote that is not closed.';
   const [special = first] = first === '"' ? (/[$`\\]/.exec(rest) ?? []) : [];

@@ -126,7 +126,7 @@ function withoutSecrets(env: Record<string, string | undefined>): Record<string,
 /** A key that the program wrote to its error output, as `sh -x` does, is masked: the one it printed, and what looks like one. */
 function errorOutput(text: string, printed: string): string {
   let masked = text.replaceAll(/\p{Cc}\[[\d;]*[A-Za-z]/gu, '');
-  for (const form of formsOf(printed)) masked = masked.replaceAll(form, '[masked]');
+  for (const form of listForms(printed)) masked = masked.replaceAll(form, '[masked]');
   masked = masked
     .replaceAll(/(?<![\w+/-])(?:[0-9a-f]{64}|[\w+/-]{43}=?)(?![\w+/=-])/gi, '[masked]')
     .replaceAll(/[^\P{C}\n]/gu, ' ')
@@ -136,7 +136,7 @@ function errorOutput(text: string, printed: string): string {
 }
 
 /** Each line that was printed, and a key in all its notations. */
-function formsOf(printed: string): string[] {
+function listForms(printed: string): string[] {
   const lines = printed.split(/\s+/).filter((line) => line.length >= 8);
   return lines.flatMap((line) => {
     const key = Buffer.from(line, /^[0-9a-f]+$/i.test(line) ? 'hex' : 'base64');
