@@ -145,7 +145,7 @@ describe('an EMR app with a certificate and a private authority', () => {
 });
 
 describe('what an app presents', () => {
-  const request: OutboundRequest = { method: 'GET', timeout_ms: 10_000, response_bytes_max: 1000 };
+  const request: OutboundRequest = { method: 'GET', timeout_ms: 120_000, response_bytes_max: 1000 };
   const outbound = createOutbound({ sandbox: true, allow: [] });
   afterAll(outbound.close);
   /** Trusts the servers of the test wherever they are. */

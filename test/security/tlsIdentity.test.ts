@@ -15,7 +15,7 @@ const private_authority = createAuthority('Hospital authority');
 const clients = createAuthority('Client authority');
 const server_certificate = private_authority.issue({ name: 'emr', hosts: ['localhost'], use: 'server' });
 const [first, second] = [clients.issue({ name: 'first' }), clients.issue({ name: 'second' })];
-const request: OutboundRequest = { method: 'POST', body: '{}', timeout_ms: 10_000, response_bytes_max: 1000 };
+const request: OutboundRequest = { method: 'POST', body: '{}', timeout_ms: 120_000, response_bytes_max: 1000 };
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
