@@ -52,7 +52,7 @@ await runScript(async () => {
 async function runSteps() {
   ensureInstalled();
   const chromium = ensureChromium();
-  ensureServers();
+  ensureLogServer();
   const args = process.argv.slice(2);
   const changed = args.find((arg) => /^--changed(=|$)/.test(arg));
   const others = args.filter((arg) => arg !== changed);
@@ -224,10 +224,13 @@ function installChromium() {
   return installPackages('Chromium', ['chromium-headless-shell']) ? findChromium() : undefined;
 }
 
-/** Programs of other parties that tests run. Without them, the tests use servers of their own. */
-function ensureServers() {
-  if (!existsSync('/usr/sbin/rsyslogd')) installPackages('rsyslog', ['rsyslog', 'rsyslog-gnutls']);
-  if (!existsSync('/usr/sbin/clamd')) installPackages('clamd', ['clamav-daemon']);
+/**
+ * rsyslog, which tests of the audit log's collector run. Where systemd runs, its package would start a log server for
+ * the machine, so there, as without clamd, the tests use servers of their own unless it is installed already.
+ */
+function ensureLogServer() {
+  if (existsSync('/usr/sbin/rsyslogd') || existsSync('/run/systemd/system')) return;
+  installPackages('rsyslog', ['rsyslog', 'rsyslog-gnutls']);
 }
 
 /** Returns whether the packages are installed: only root on Debian can. */
