@@ -50,7 +50,7 @@ test('a request says that it waits, and its author gets the secret after the app
   await page.getByRole('button', { name: 'Run' }).click();
   await page.getByRole('dialog').getByText('The result is shown once.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Run' }).click();
-  await page.getByRole('dialog').getByText('Client secret').waitFor();
+  await page.getByRole('dialog').getByText('Client secret', { exact: true }).waitFor();
   expect(await page.getByRole('dialog').locator('code').innerText()).toMatch(/^cs_test_/);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Done' }).click();

@@ -1,4 +1,5 @@
-import { Group, Stack, Text, Title } from '@mantine/core';
+import { Button, Group, Modal, Stack, Text, Title } from '@mantine/core';
+import { useState } from 'react';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
@@ -35,13 +36,17 @@ const request_column: Column<Approval> = {
   ),
 };
 
-const open_columns: Column<Approval>[] = [
-  action_column,
-  request_column,
-  { head: 'Status', cell: ({ state }) => <Status of={state === 'pending' ? 'waiting' : state} /> },
-  { head: 'Expires', cell: ({ expires_at }) => <Timestamp at={expires_at} /> },
-  { head: 'Decision', cell: (approval) => <Actions of={approval} /> },
-];
+type Outcome = { summary: string; result: ResponseOf<'approvals.run'>['result'] };
+
+function openColumns(onRun: (outcome: Outcome) => void): Column<Approval>[] {
+  return [
+    action_column,
+    request_column,
+    { head: 'Status', cell: ({ state }) => <Status of={state === 'pending' ? 'waiting' : state} /> },
+    { head: 'Expires', cell: ({ expires_at }) => <Timestamp at={expires_at} /> },
+    { head: 'Decision', cell: (approval) => <Actions of={approval} onRun={onRun} /> },
+  ];
+}
 
 const ended_columns: Column<Approval>[] = [
   action_column,
@@ -79,9 +84,24 @@ const reasons: Record<NonNullable<Approval['reason']>, string> = {
 /** Actions that need a second person. */
 export default function Approvals() {
   const query = useQuery('approvals.list', {}, { refresh_ms: 30_000 });
+  // Kept by the page: the row of what has run moves to the other table, and a secret is shown only once.
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
   return (
     <>
       <PageTitle>Approvals</PageTitle>
+      <Modal
+        opened={outcome !== null}
+        onClose={() => setOutcome(null)}
+        title={outcome?.summary}
+        closeOnClickOutside={false}
+      >
+        <Stack>
+          {outcome && <Result of={outcome.result} />}
+          <Group justify="flex-end">
+            <Button onClick={() => setOutcome(null)}>Done</Button>
+          </Group>
+        </Stack>
+      </Modal>
       <Text c="dimmed" size="sm" mb="sm">
         A second operator with the same right approves these actions. They run exactly as they were requested.
       </Text>
@@ -91,7 +111,7 @@ export default function Approvals() {
             <DataTable
               label="Open approvals"
               rows={approvals.filter(isOpen)}
-              columns={open_columns}
+              columns={openColumns(setOutcome)}
               rowKey={({ id }) => id}
               empty="Nothing is waiting for approval."
             />
@@ -120,7 +140,7 @@ function isOpen({ state }: Approval): boolean {
   return state === 'pending' || state === 'approved';
 }
 
-function Actions({ of }: { of: Approval }) {
+function Actions({ of, onRun }: { of: Approval; onRun: (outcome: Outcome) => void }) {
   const { id, content_hash } = of;
   return (
     <Group gap="xs">
@@ -153,8 +173,7 @@ function Actions({ of }: { of: Approval }) {
           opener="Run"
           title={of.summary}
           submit="Run"
-          action={() => call('approvals.run', { id })}
-          done={({ result }) => <Result of={result} />}
+          action={async () => onRun({ summary: of.summary, result: (await call('approvals.run', { id })).result })}
         >
           <Details of={of} />
           <Text size="sm">{of.returns_secret && of.own ? 'The result is shown once.' : 'It was approved.'}</Text>
@@ -187,7 +206,7 @@ function Details({ of }: { of: Approval }) {
 }
 
 /** The texts of a response, such as a secret or a link. Only the requester gets them. */
-function Result({ of }: { of: ResponseOf<'approvals.run'>['result'] }) {
+function Result({ of }: { of: Outcome['result'] }) {
   const texts = Object.entries({ ...of }).flatMap(([name, value]) =>
     typeof value === 'object' && value !== null
       ? Object.entries(value).map(([inner, text]) => [inner, text] as const)

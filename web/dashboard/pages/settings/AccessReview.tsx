@@ -36,7 +36,9 @@ const columns: Column<Row>[] = [
     head: 'Who',
     cell: ({ kind, name, account, label }) => (
       <>
-        {kind === 'operator' || kind === 'invitation' ? account : `${name} ${label ?? ''}`}
+        <span className="breakable">
+          {kind === 'operator' || kind === 'invitation' ? account : `${name} ${label ?? ''}`}
+        </span>
         <div className="secondary">{kinds[kind]}</div>
       </>
     ),
@@ -62,7 +64,7 @@ const columns: Column<Row>[] = [
     cell: ({ created_at, created_by }) => (
       <>
         <Timestamp at={created_at} />
-        <div className="secondary">{created_by === null ? '' : `by ${created_by}`}</div>
+        <div className="secondary breakable">{created_by === null ? '' : `by ${created_by}`}</div>
       </>
     ),
   },
