@@ -6,7 +6,7 @@ import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
 import { linkVendor, readSpacing, syncNow, syncOnSchedule } from './countedSyncs.ts';
 
 /** More than a sync takes, but so few that it postpones the next one. */
-const per_hour = 300;
+const per_hour = 240;
 let fixture: TestSandbox;
 let server: FhirServer;
 beforeAll(async () => {
