@@ -94,13 +94,16 @@ async function resolveRequest(
 ): Promise<Resolved> {
   const { patient_id, patient_mrn, organization_id, kind, account_id, ...period } = requested;
   const scope = organization_id === undefined ? undefined : await requireOrganization(ctx, client, { organization_id });
+  if (!operator.may_see_disclosures) {
+    // A denied request names the patient too, as far as it does so itself.
+    if (patient_mrn !== undefined) auditPatients([patient_mrn]);
+    throw apiError('disclosures_not_allowed');
+  }
   const mrn = patient_id === undefined ? patient_mrn : await readMrn(ctx, scope, patient_id);
   if (mrn === undefined) {
     throw apiError('invalid_field', { rule: 'patient_mrn or patient_id is required' }, { field: 'patient_mrn' });
   }
-  // A denied request names the patient too.
   auditPatients([mrn]);
-  if (!operator.may_see_disclosures) throw apiError('disclosures_not_allowed');
   const patient = await findAccountedPatient(ctx, client.id, mrn, scope?.organization_id);
   auditPatients(patient.mrns);
   return { patient, filters: { ...defaultPeriod(), ...period, kind, account_id } };
