@@ -236,8 +236,11 @@ describe('every interleaving with canceling the first job leaves it canceled or 
 });
 
 describe('every interleaving with the erasure of a patient leaves a job of theirs untouched, or deletes it whole', () => {
-  /** Statements before it locks the operations: what is erased is found again, under the lock of the practice. */
-  const statements_before_lock = 4;
+  /**
+   * Statements before it locks the operations: it looks for legal holds, and what is erased is found again, under the
+   * lock of the practice.
+   */
+  const statements_before_lock = 5;
 
   /** Erases what names the patient of an operation. */
   const erasePatient =
