@@ -104,7 +104,8 @@ function requireNames({ first_name, last_name }: Pick<NewPatient, 'first_name' |
   throw new EmrFailure('refused', message, { code: 'emr_validation' });
 }
 
-function rejectUnsupportedFields(input: Demographics & { save_previous_address?: boolean }): void {
+/** The API refuses `save_previous_address` itself; what is here is its default. OpenEMR keeps no earlier address. */
+function rejectUnsupportedFields(input: Demographics): void {
   const { referring, pcp, emergency_contact: contact } = input;
   const named = (doctor: Demographics['pcp']) => doctor && !('ehr_id' in doctor);
   rejectUnsupported({
@@ -121,7 +122,6 @@ function rejectUnsupportedFields(input: Demographics & { save_previous_address?:
     emergency_contact_last_name: contact?.last_name,
     emergency_contact_relation: contact?.relation,
     emergency_contact_phone: contact?.phone,
-    save_previous_address: input.save_previous_address,
   });
 }
 

@@ -21,6 +21,8 @@ beforeAll(async () => {
     WHERE org_id = 'killed'`;
   await api.sync();
   await stopScheduledSyncs(fixture.owner, 'killed');
+  // The call that actions are added to.
+  await untilFinished(fixture.owner, [await sendCall('Before')], soon_ms);
 });
 afterAll(async () => {
   await fixture.close();
@@ -68,19 +70,7 @@ const writes: readonly Write[] = [
   },
   {
     name: 'telephone encounter',
-    send: (tag) => {
-      const { location: location_id, provider: provider_id } = people();
-      const assigned_to_id = String(server.practice.users[0]?.uuid);
-      const body = {
-        patient_mrn: 'OE-1002',
-        provider_id,
-        location_id,
-        assigned_to_id,
-        reason: tag,
-        message: `About ${tag}`,
-      };
-      return accepted('/v1/telephone-encounters', body);
-    },
+    send: sendCall,
     requests: [/\/encounter$/, /\/message$/, /\/soap_note$/],
     // The encounter, and its note, which is written last.
     stored: (tag) => {
@@ -211,6 +201,20 @@ async function expectStoredOnce({ stored, told }: Write, tag: string, job_id: nu
   expect(stored(tag)).toHaveLength(1);
   if (told) expect([1, 2]).toContain(told(tag).length);
   expect(server.writing.most).toBeLessThanOrEqual(1);
+}
+
+function sendCall(tag: string): Promise<number> {
+  const { location: location_id, provider: provider_id } = people();
+  const assigned_to_id = String(server.practice.users[0]?.uuid);
+  const body = {
+    patient_mrn: 'OE-1002',
+    provider_id,
+    location_id,
+    assigned_to_id,
+    reason: tag,
+    message: `About ${tag}`,
+  };
+  return accepted('/v1/telephone-encounters', body);
 }
 
 async function accepted(path: string, body: object, method: 'POST' | 'PATCH' = 'POST'): Promise<number> {
