@@ -214,6 +214,7 @@ export type AppChanges = {
   headers?: Record<string, string>;
   search_params?: Record<string, string>;
   bulk_group?: string | null;
+  requests_counted_per?: string;
   credentials?: Record<string, string>;
   mrn_system?: string | null;
   mrn_type?: string | null;
@@ -601,6 +602,7 @@ export type EmrApp = {
   header_names: Array<string>;
   search_params: Record<string, string>;
   bulk_group: string | null;
+  requests_counted_per: string;
   mrn_system: string | null;
   mrn_type: string | null;
   way: string;
@@ -643,6 +645,7 @@ export type EmrPreset = {
   headers: Record<string, string>;
   search_params: Record<string, string>;
   bulk_group: string | null;
+  requests_counted_per: string;
 };
 
 export type EmrRow = { emr: string; emr_name: string };
@@ -827,6 +830,7 @@ export type JobDetails = {
   emr: string;
   input: Record<string, unknown>;
   reference: string | null;
+  emr_requests: number | null;
   patient_mrn: string | null;
   patient_ehr_id: string | null;
   patient: { organization_id: string; id: string } | null;
@@ -945,6 +949,7 @@ export type NewApp = {
   headers?: Record<string, string>;
   search_params?: Record<string, string>;
   bulk_group?: string | null;
+  requests_counted_per?: string;
   credentials: Record<string, string>;
   mrn_system?: string | null;
   mrn_type?: string | null;
@@ -1026,6 +1031,7 @@ export type OrganizationRow = {
   mrn: MrnRule | null;
   measured_max: number | null;
   sync: { job_id: number; state: string; at: string; emr_requests: number } | null;
+  earlier_syncs: Array<{ job_id: number; state: string; at: string; emr_requests: number }>;
   emr_requests_last_hour: number;
   emr_requests_per_hour_max: number;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
@@ -1327,6 +1333,7 @@ export type StepDetail = {
   accepted?: boolean;
   not_applied?: string;
   in_ms?: number;
+  sent?: number;
   stored?: number;
   removed?: number;
   held_back?: { stored: number; missing: number };
