@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   const worker = await startProcess('worker', { DATA_DIR: running.config.data_dir });
   try {
     const idle_mb = await memory_mb(worker.pid, 'now');
-    const api = await linkExport(running, await addressOf(emr));
+    const api = await linkExport(running, await readAddress(emr));
     await owner`UPDATE organizations SET next_sync_at = now() + interval '1 day'`;
     for (const which of ['first', 'second'] as const) {
       const { job_id } = await api.call('POST', '/v1/sync');
@@ -59,7 +59,7 @@ async function main(): Promise<void> {
   }
 }
 
-async function addressOf(emr: Program): Promise<string> {
+async function readAddress(emr: Program): Promise<string> {
   for (let waited = 0; waited < 200; waited++) {
     const [, address] = /(\S+) is ready/.exec(emr.output()) ?? [];
     if (address !== undefined) return address;

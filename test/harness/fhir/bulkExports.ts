@@ -33,7 +33,7 @@ export type BulkServer = {
 type BulkRequest = { method: string; url: URL; headers: Record<string, string | undefined> };
 
 /** Whether a record names this practice. */
-function isOf(record: Resource, param: string | undefined, practice: string): boolean {
+function namesPractice(record: Resource, param: string | undefined, practice: string): boolean {
   const { extension = [] } = record as { extension?: { url?: string; valueString?: string }[] };
   return extension.some(({ url, valueString }) => url?.endsWith(`/${param}`) === true && valueString === practice);
 }
@@ -60,7 +60,7 @@ export function createBulkServer(
       const param = switches.practice_param;
       const practice = param === undefined ? null : url.searchParams.get(param);
       const changed = (await list(type))
-        .filter((each) => practice === null || isOf(each, param, practice))
+        .filter((each) => practice === null || namesPractice(each, param, practice))
         .filter(({ meta }) => since === null || (meta?.lastUpdated ?? '') >= since);
       for (let n = 0; n < changed.length; n += switches.lines_per_file) {
         const lines = changed.slice(n, n + switches.lines_per_file).map((each) => JSON.stringify(each));

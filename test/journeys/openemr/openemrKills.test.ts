@@ -44,7 +44,7 @@ type Write = {
   /** The stored records with the tag. */
   stored(tag: string): readonly unknown[];
   /** Sent again if its response was lost, because OpenEMR does not show it: at least once, and at most twice. */
-  told?(tag: string): readonly unknown[];
+  messages?(tag: string): readonly unknown[];
 };
 
 const writes: readonly Write[] = [
@@ -78,7 +78,7 @@ const writes: readonly Write[] = [
       const notes = server.practice.notes.filter(({ subjective }) => subjective === `About ${tag}`);
       return encounters.flatMap((encounter) => notes.map((note) => ({ encounter, note })));
     },
-    told: (tag) => server.practice.messages.filter(({ body }) => String(body).includes(`About ${tag}`)),
+    messages: (tag) => server.practice.messages.filter(({ body }) => String(body).includes(`About ${tag}`)),
   },
   {
     name: 'telephone action',
@@ -170,12 +170,12 @@ test.each([
   [/\/message$/, 2],
   [/\/soap_note$/, 1],
 ])('after a lost response of %s, the staff member has %i messages about the call', async (request, count) => {
-  const [call] = writes.filter(({ told }) => told);
-  if (!call?.told) throw new Error('No write sends messages.');
+  const [call] = writes.filter(({ messages }) => messages);
+  if (!call?.messages) throw new Error('No write sends messages.');
   const tag = nextTag();
   server.fail({ method: 'POST', path: request, kind: 'lost' });
   await expectStoredOnce(call, tag, await call.send(tag));
-  expect(call.told(tag)).toHaveLength(count);
+  expect(call.messages(tag)).toHaveLength(count);
 });
 
 describe('a write whose response is lost is stored once', () => {
@@ -189,7 +189,7 @@ describe('a write whose response is lost is stored once', () => {
   });
 });
 
-async function expectStoredOnce({ stored, told }: Write, tag: string, job_id: number): Promise<void> {
+async function expectStoredOnce({ stored, messages }: Write, tag: string, job_id: number): Promise<void> {
   await until('the job to finish', async () => {
     await endPauses(fixture.owner);
     const [row] = await fixture.owner`SELECT FROM jobs WHERE id = ${job_id} AND finished_at IS NOT NULL`;
@@ -199,7 +199,7 @@ async function expectStoredOnce({ stored, told }: Write, tag: string, job_id: nu
   const [job] = await fixture.owner`SELECT state, error FROM jobs WHERE id = ${job_id}`;
   expect(job).toStrictEqual({ state: 'succeeded', error: null });
   expect(stored(tag)).toHaveLength(1);
-  if (told) expect([1, 2]).toContain(told(tag).length);
+  if (messages) expect([1, 2]).toContain(messages(tag).length);
   expect(server.writing.most).toBeLessThanOrEqual(1);
 }
 
