@@ -27,6 +27,7 @@ const dry = (method: string, path: string, body: object, headers: Record<string,
 /** Not compared: what a dry run may store, and what every process or request changes by itself. */
 const changing = new Set([
   'audit_records',
+  'disclosure_progress',
   'audit_chain',
   'audit_anchors',
   'requests',
