@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiAs, newClient, type OtherClient } from '../api/support.ts';
+import { createAuthority } from '../harness/issuer.ts';
 import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { insertRows } from '../tenancy/insertRows.ts';
@@ -88,6 +89,10 @@ const bodies: Record<string, (records: Records) => unknown> = {
   'dashboard.providers.update': () => ({ status: 'inactive' }),
   'dashboard.reveals.create': ({ jobs = [] }) => ({ kind: 'job', id: jobs[0], reason: 'Looking at a failed job' }),
   'dashboard.webhooks.create': () => ({ webhook_url: 'http://127.0.0.1:9/own' }),
+  'dashboard.webhooks.set-certificate': () => {
+    const { certificate, private_key } = createAuthority('Test authority').issue({ name: 'own-service' });
+    return { certificate, private_key };
+  },
   'dashboard.webhooks.update': () => ({ webhook_url: 'http://127.0.0.1:9/changed' }),
 };
 

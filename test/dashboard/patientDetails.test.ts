@@ -108,6 +108,8 @@ function detailIn(text: string): string | undefined {
 const bodies: Record<string, () => unknown> = {
   'dashboard.audit.search': () => ({ patient_mrn: fixture.sandbox.example.patient_mrn }),
   'dashboard.audit.export-search': () => ({ patient_mrn: fixture.sandbox.example.patient_mrn }),
+  'dashboard.disclosures.export': () => ({ patient_mrn: fixture.sandbox.example.patient_mrn, format: 'json' }),
+  'dashboard.disclosures.search': () => ({ patient_mrn: fixture.sandbox.example.patient_mrn }),
   'dashboard.jobs.export': () => ({}),
   'dashboard.jobs.search': () => ({ mrn: fixture.sandbox.example.patient_mrn }),
   'dashboard.patients.find': () => ({ text: new_patient.last_name }),
