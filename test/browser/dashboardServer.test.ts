@@ -99,7 +99,7 @@ test('an EMR app starts with what is known about its vendor', async () => {
   await page.getByRole('button', { name: 'Add EMR app' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.locator('input[name="name"]').fill('athenaOne practices');
-  await dialog.getByLabel('Vendor').selectOption('athenahealth');
+  await dialog.getByLabel('Vendor', { exact: true }).selectOption('athenahealth');
   await dialog.getByText('athenahealth (athenaOne): what to register').waitFor();
   await dialog.getByText('not yet seen on a live system').waitFor();
   expect(await dialog.getByLabel('Hosts').inputValue()).toBe('api.platform.athenahealth.com');
