@@ -54,6 +54,15 @@ async function countData(tenant: Tenant, mrn: string) {
   return row ?? { events: 0, inputs: 0 };
 }
 
+/** As a sync stores it: the chart is gone, and which one has its contents is known. */
+async function mergeChart(tenant: Tenant, merged: { id: string; mrn: string }, into: { id: string }): Promise<void> {
+  const { owner: sql } = fixture;
+  await sql`INSERT INTO merged_charts (organization_id, ehr_id, client_id, mrn, merged_into)
+    SELECT organization_id, ehr_id, client_id, mrn, (SELECT ehr_id FROM patients WHERE id = ${into.id}) FROM patients
+     WHERE id = ${merged.id} AND client_id = ${tenant.id}`;
+  await sql`DELETE FROM patients WHERE id = ${merged.id}`;
+}
+
 async function purge(): Promise<void> {
   await purgeEvents(fixture.ctx, 30);
   await purgeJobInputs(fixture.ctx, 90);
@@ -91,6 +100,30 @@ describe('while a hold is in force', () => {
     await tenant.linked.untilEvent(call.body.job_id);
     await ageAll(tenant, 400);
     const before = await countData(tenant, mrn);
+    await purge();
+    expect(await countData(tenant, mrn)).toStrictEqual(before);
+  });
+
+  test('data under the MRN of a chart that was merged into a held one is kept', async () => {
+    const tenant = await newTenant(fixture, 'heldmerged');
+    const survivor = await createPatient(tenant.linked, 'Survivorsurname');
+    const merged = await createPatient(tenant.linked, 'Mergedsurname');
+    await mergeChart(tenant, merged, survivor);
+    const before = await countData(tenant, merged.mrn);
+    await place(tenant, await findScope(tenant, 'patient', survivor.mrn));
+    await ageAll(tenant, 400);
+    await purge();
+    expect(await countData(tenant, merged.mrn)).toStrictEqual(before);
+  });
+
+  test('data under a new MRN of a held patient is kept', async () => {
+    const tenant = await newTenant(fixture, 'heldrenamed');
+    const { mrn } = await createPatient(tenant.linked, 'Renamedsurname');
+    const hold = await place(tenant, await findScope(tenant, 'patient', mrn));
+    // As if the hold had been placed before another identifier became the MRN.
+    await fixture.owner`UPDATE legal_holds SET patient_mrn = 'earlier' WHERE id = ${hold.id}`;
+    const before = await countData(tenant, mrn);
+    await ageAll(tenant, 400);
     await purge();
     expect(await countData(tenant, mrn)).toStrictEqual(before);
   });
@@ -154,6 +187,22 @@ describe('an erasure', () => {
     expect((await tenant.linked.call('GET', '/v1/patients')).status).toBe(200);
     await lift(tenant, hold.id);
     expect((await erase(fixture.ctx, scope, noRecord)).patients).toBeGreaterThan(0);
+  });
+
+  test('an erasure is refused by a hold of any other chart of the patient', async () => {
+    const tenant = await newTenant(fixture, 'erasemerged');
+    const first = await createPatient(tenant.linked, 'Firstsurname');
+    const second = await createPatient(tenant.linked, 'Secondsurname');
+    const third = await createPatient(tenant.linked, 'Thirdsurname');
+    const scopes = [await findScope(tenant, 'patient', first.mrn), await findScope(tenant, 'patient', third.mrn)];
+    await mergeChart(tenant, first, second);
+    await mergeChart(tenant, second, third);
+    for (const [held, erased] of [scopes, scopes.toReversed()]) {
+      if (!held || !erased) throw new Error('There are two scopes.');
+      const hold = await place(tenant, held);
+      await expect(erase(fixture.ctx, erased, noRecord)).rejects.toMatchObject({ code: 'legal_hold_active' });
+      await lift(tenant, hold.id);
+    }
   });
 
   test('an erasure of another patient, practice or client is not affected', async () => {
