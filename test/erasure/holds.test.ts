@@ -227,6 +227,13 @@ describe('an erasure', () => {
     expect(rows).toHaveLength(erased.status === 'rejected' ? 1 : 0);
   });
 
+  test.each(['client', 'organization'] as const)('a hold of a %s that was erased is refused', async (erased) => {
+    const tenant = await newTenant(fixture, `gone${erased}`);
+    const scope = await findScope(tenant, erased);
+    await erase(fixture.ctx, scope, noRecord);
+    await expect(place(tenant, scope)).rejects.toMatchObject({ code: 'record_not_found' });
+  });
+
   test('the dashboard names the hold and not the patient when it refuses an erasure', async () => {
     const tenant = await newTenant(fixture, 'dashboardheld');
     const { mrn, id } = await createPatient(tenant.linked, 'Dashboardsurname');

@@ -39,9 +39,14 @@ export async function placeHold(
 ): Promise<LegalHold> {
   const { client_id } = scope;
   await tx`SELECT pg_advisory_xact_lock(${holds_lock(tx)})`;
-  await tx`SELECT FROM clients WHERE id = ${client_id} FOR KEY SHARE`;
+  const clients = await tx`SELECT FROM clients WHERE id = ${client_id} FOR KEY SHARE`;
   const of_scope = scope.of === 'client' ? tx`client_id = ${client_id}` : tx`id = ${scope.organization_id}`;
-  await tx`SELECT FROM organizations WHERE ${of_scope} ORDER BY id FOR KEY SHARE`;
+  const organizations = await tx`SELECT FROM organizations WHERE ${of_scope} ORDER BY id FOR KEY SHARE`;
+  // Erased while this waited.
+  if (clients.length === 0) throw apiError('record_not_found', { noun: 'Client', id: client_id });
+  if (scope.of !== 'client' && organizations.length === 0) {
+    throw apiError('record_not_found', { noun: 'Organization', id: scope.organization_id });
+  }
   const {
     id: patient_id,
     ehr_id,
