@@ -295,6 +295,7 @@ export type SecondPerson<Body = Fields | undefined> = {
 /** A request before it has run. */
 export type StoredRequest<Body = Fields | undefined> = {
   ctx: Context;
+  operator: Operator;
   client: Client | undefined;
   params: Fields;
   query: Fields;
