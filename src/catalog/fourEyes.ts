@@ -2,10 +2,10 @@ import type { ClientRole } from './roles.ts';
 
 /**
  * The actions that can need a second person, what they are called in messages, and the lowest role of who can approve
- * one: the role that the action itself needs.
+ * one.
  */
 export const four_eyes_actions = {
-  erasure: { label: 'an erasure', role: 'owner' },
+  erasure: { label: 'an erasure, or what leads to a deletion', role: 'owner' },
   credentials: { label: 'a credential to be shown or created', role: 'operator' },
   webhooks: { label: 'a change of a webhook endpoint’s URL or secret', role: 'operator' },
   owners: { label: 'access for someone who can approve', role: 'owner' },

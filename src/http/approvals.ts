@@ -31,7 +31,7 @@ export async function requireSecondPerson(
   const { second_person } = endpoint;
   const { operator, client } = request.caller ?? {};
   if (!second_person || !operator || !needsSecondPerson(ctx.config.four_eyes, second_person.action)) return;
-  const sent = { ctx, client, params, query, body };
+  const sent = { ctx, operator, client, params, query, body };
   if (second_person.when && !(await second_person.when(sent))) return;
   const { id, expires_at } = await requestApproval(ctx, {
     action: second_person.action,

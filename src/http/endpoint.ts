@@ -182,6 +182,8 @@ export type EndpointOptions<
   second_person?: SecondPerson<Parsed<Body>>;
   /** Not for sessions of single sign-on: a password or passkey would be a way around the identity provider. */
   local_sign_in?: true;
+  /** Not limited to DASHBOARD_NETWORKS, for what programs call from elsewhere. It must authenticate by itself. */
+  from_anywhere?: true;
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
   /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */
@@ -293,6 +295,7 @@ export type SecondPerson<Body = Fields | undefined> = {
 /** A request before it has run. */
 export type StoredRequest<Body = Fields | undefined> = {
   ctx: Context;
+  operator: Operator;
   client: Client | undefined;
   params: Fields;
   query: Fields;

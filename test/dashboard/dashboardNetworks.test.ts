@@ -81,7 +81,10 @@ describe('outside of DASHBOARD_NETWORKS', () => {
 test('every endpoint of the dashboard is below /dashboard, so that its routes are recognized', async () => {
   const { dashboardEndpoints } = await import('../../src/surfaces/dashboard/endpoints.ts');
   const endpoints = dashboardEndpoints({ live: { open: () => undefined }, findSandboxEmr: () => undefined });
-  expect(endpoints.filter(({ path }) => !path.startsWith('/dashboard/api/'))).toStrictEqual([]);
+  expect(endpoints.filter(({ path }) => !path.startsWith('/dashboard/'))).toStrictEqual([]);
+  expect(endpoints.filter(({ from_anywhere }) => from_anywhere).map(({ id }) => id)).toStrictEqual([
+    'dashboard.single-sign-on.logout',
+  ]);
 });
 
 test('without the setting, the dashboard is available from anywhere', async () => {
@@ -93,4 +96,14 @@ test('without the setting, the dashboard is available from anywhere', async () =
   } finally {
     await open.close();
   }
+});
+
+test('the identity provider can end sessions from outside of DASHBOARD_NETWORKS', async () => {
+  const response = await fetch(`${fixture.sandbox.base_url}/dashboard/sign-in/back-channel-logout`, {
+    method: 'POST',
+    headers: outside,
+    body: new URLSearchParams({ logout_token: 'x' }),
+  });
+  // Without single sign-on there is nothing to end.
+  expect(await response.json()).toMatchObject({ code: 'sso_off' });
 });

@@ -86,6 +86,8 @@ test('exactly these endpoints can need a second person', () => {
     ['accounts.rotate', 'credentials', true, true],
     ['clients.erase', 'erasure', false, true],
     ['clients.keys.create', 'credentials', true, true],
+    ['clients.legal-holds.lift', 'erasure', false, true],
+    ['clients.retention.update', 'erasure', false, true],
     ['invitations.create', 'owners', true, true],
     ['operators.reset', 'owners', true, true],
     ['operators.update', 'owners', false, true],
@@ -188,6 +190,39 @@ describe('an erasure', () => {
     expect(await exists()).toBe(false);
     expect((await readRecords('dashboard.clients.erase', client.id))[0]?.detail.approved_by).toBe(ben.email);
     expect((await run(ada, approval)).body.code).toBe('approval_over');
+  });
+});
+
+describe('what leads to a deletion', () => {
+  test('a shorter retention period needs an approval, and a longer one does not', async () => {
+    requireFor('erasure');
+    const { client_id } = await newClient(fixture);
+    const change = (events: number | null) => ada.patch(`clients/${client_id}/retention`, { events });
+    const days = async () => (await ada.get(`clients/${client_id}/retention`)).body.periods[0].days;
+    await expectWaiting(await change(5));
+    expect(await days()).toBe(30);
+    expect((await decide(ben, await findOwn(ada))).body).toStrictEqual({ success: true, executed: true });
+    expect(await days()).toBe(5);
+    expect((await change(null)).status).toBe(200);
+  });
+
+  test('lifting a legal hold needs an owner’s approval', async () => {
+    const { client_id } = await newClient(fixture);
+    const path = `clients/${client_id}/legal-holds`;
+    const holder = await newOperator(fixture, 'read_only', { may_hold: true });
+    const other = await newOperator(fixture, 'read_only', { may_hold: true });
+    const placed = await holder.post(path, { covers: 'client', reference: 'Case 20' });
+    const { id } = placed.body.legal_hold;
+    requireFor('erasure');
+    expect((await ada.post(`${path}/${id}/lift`)).body.code).toBe('legal_hold_not_allowed');
+    await expectWaiting(await holder.post(`${path}/${id}/lift`));
+    const approval = await findOwn(holder);
+    expect(approval.subject).toBe('legal hold “Case 20”');
+    expect((await decide(other, approval)).status).toBe(404);
+    const isLifted = async () => (await ada.get(path)).body.legal_holds[0].lifted_by;
+    expect(await isLifted()).toBeNull();
+    expect((await decide(ben, approval)).status).toBe(200);
+    expect(await isLifted()).toBe(holder.email);
   });
 });
 

@@ -54,6 +54,15 @@ async function countData(tenant: Tenant, mrn: string) {
   return row ?? { events: 0, inputs: 0 };
 }
 
+/** As a sync stores it: the chart is gone, and which one has its contents is known. */
+async function mergeChart(tenant: Tenant, merged: { id: string; mrn: string }, into: { id: string }): Promise<void> {
+  const { owner: sql } = fixture;
+  await sql`INSERT INTO merged_charts (organization_id, ehr_id, client_id, mrn, merged_into)
+    SELECT organization_id, ehr_id, client_id, mrn, (SELECT ehr_id FROM patients WHERE id = ${into.id}) FROM patients
+     WHERE id = ${merged.id} AND client_id = ${tenant.id}`;
+  await sql`DELETE FROM patients WHERE id = ${merged.id}`;
+}
+
 async function purge(): Promise<void> {
   await purgeEvents(fixture.ctx, 30);
   await purgeJobInputs(fixture.ctx, 90);
@@ -91,6 +100,30 @@ describe('while a hold is in force', () => {
     await tenant.linked.untilEvent(call.body.job_id);
     await ageAll(tenant, 400);
     const before = await countData(tenant, mrn);
+    await purge();
+    expect(await countData(tenant, mrn)).toStrictEqual(before);
+  });
+
+  test('data under the MRN of a chart that was merged into a held one is kept', async () => {
+    const tenant = await newTenant(fixture, 'heldmerged');
+    const survivor = await createPatient(tenant.linked, 'Survivorsurname');
+    const merged = await createPatient(tenant.linked, 'Mergedsurname');
+    await mergeChart(tenant, merged, survivor);
+    const before = await countData(tenant, merged.mrn);
+    await place(tenant, await findScope(tenant, 'patient', survivor.mrn));
+    await ageAll(tenant, 400);
+    await purge();
+    expect(await countData(tenant, merged.mrn)).toStrictEqual(before);
+  });
+
+  test('data under a new MRN of a held patient is kept', async () => {
+    const tenant = await newTenant(fixture, 'heldrenamed');
+    const { mrn } = await createPatient(tenant.linked, 'Renamedsurname');
+    const hold = await place(tenant, await findScope(tenant, 'patient', mrn));
+    // As if the hold had been placed before another identifier became the MRN.
+    await fixture.owner`UPDATE legal_holds SET patient_mrn = 'earlier' WHERE id = ${hold.id}`;
+    const before = await countData(tenant, mrn);
+    await ageAll(tenant, 400);
     await purge();
     expect(await countData(tenant, mrn)).toStrictEqual(before);
   });
@@ -156,6 +189,22 @@ describe('an erasure', () => {
     expect((await erase(fixture.ctx, scope, noRecord)).patients).toBeGreaterThan(0);
   });
 
+  test('an erasure is refused by a hold of any other chart of the patient', async () => {
+    const tenant = await newTenant(fixture, 'erasemerged');
+    const first = await createPatient(tenant.linked, 'Firstsurname');
+    const second = await createPatient(tenant.linked, 'Secondsurname');
+    const third = await createPatient(tenant.linked, 'Thirdsurname');
+    const scopes = [await findScope(tenant, 'patient', first.mrn), await findScope(tenant, 'patient', third.mrn)];
+    await mergeChart(tenant, first, second);
+    await mergeChart(tenant, second, third);
+    for (const [held, erased] of [scopes, scopes.toReversed()]) {
+      if (!held || !erased) throw new Error('There are two scopes.');
+      const hold = await place(tenant, held);
+      await expect(erase(fixture.ctx, erased, noRecord)).rejects.toMatchObject({ code: 'legal_hold_active' });
+      await lift(tenant, hold.id);
+    }
+  });
+
   test('an erasure of another patient, practice or client is not affected', async () => {
     const tenant = await newTenant(fixture, 'unaffected');
     const covered = await createPatient(tenant.linked, 'Heldothersurname');
@@ -176,6 +225,13 @@ describe('an erasure', () => {
     const rows = await fixture.owner`SELECT FROM patients WHERE client_id = ${tenant.id} AND mrn = ${mrn}`;
     // Either the hold came first, or the patient was gone when it was placed.
     expect(rows).toHaveLength(erased.status === 'rejected' ? 1 : 0);
+  });
+
+  test.each(['client', 'organization'] as const)('a hold of a %s that was erased is refused', async (erased) => {
+    const tenant = await newTenant(fixture, `gone${erased}`);
+    const scope = await findScope(tenant, erased);
+    await erase(fixture.ctx, scope, noRecord);
+    await expect(place(tenant, scope)).rejects.toMatchObject({ code: 'record_not_found' });
   });
 
   test('the dashboard names the hold and not the patient when it refuses an erasure', async () => {

@@ -45,5 +45,6 @@ export function limitDashboard(
 
 /** By the route, which no spelling of the path can change. Its files and pages are not declared endpoints. */
 function isDashboard({ routeOptions: { config, url = '' } }: FastifyRequest): boolean {
+  if (config.endpoint?.from_anywhere) return false;
   return config.endpoint?.surface === 'dashboard' || /^\/dashboard(\/|$)/.test(url);
 }

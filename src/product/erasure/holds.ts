@@ -2,6 +2,7 @@ import { apiError } from '../../catalog/errors.ts';
 import { newId, parseId } from '../../catalog/ids.ts';
 import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { setInputsDeletedThrough } from '../clients/clients.ts';
+import { selectCharts } from '../records/mergedCharts.ts';
 import { findPatientScopeAgain } from './scopes.ts';
 import { type ErasureScope, erasableTables, rowsIn } from './tables.ts';
 
@@ -38,9 +39,14 @@ export async function placeHold(
 ): Promise<LegalHold> {
   const { client_id } = scope;
   await tx`SELECT pg_advisory_xact_lock(${holds_lock(tx)})`;
-  await tx`SELECT FROM clients WHERE id = ${client_id} FOR KEY SHARE`;
+  const clients = await tx`SELECT FROM clients WHERE id = ${client_id} FOR KEY SHARE`;
   const of_scope = scope.of === 'client' ? tx`client_id = ${client_id}` : tx`id = ${scope.organization_id}`;
-  await tx`SELECT FROM organizations WHERE ${of_scope} ORDER BY id FOR KEY SHARE`;
+  const organizations = await tx`SELECT FROM organizations WHERE ${of_scope} ORDER BY id FOR KEY SHARE`;
+  // Erased while this waited.
+  if (clients.length === 0) throw apiError('record_not_found', { noun: 'Client', id: client_id });
+  if (scope.of !== 'client' && organizations.length === 0) {
+    throw apiError('record_not_found', { noun: 'Organization', id: scope.organization_id });
+  }
   const {
     id: patient_id,
     ehr_id,
@@ -83,15 +89,16 @@ export async function refuseIfHeld(tx: Tx, scope: ErasureScope): Promise<void> {
   if (hold) throw apiError('legal_hold_active', { hold: hold.id });
 }
 
-/** Also a hold for a chart that was merged into the patient's. */
+/** Also a hold for another chart of the patient, whichever of them was merged into the other. */
 function overlaps(sql: Query, scope: ErasureScope): Fragment {
   if (scope.of === 'client') return sql`true`;
   const of_organization = sql`organization_id = ${scope.organization_id}`;
   if (scope.of === 'organization') return sql`(covers = 'client' OR ${of_organization})`;
   const { id, ehr_id, mrn } = scope.patient;
   return sql`(covers = 'client' OR ${of_organization} AND (covers = 'organization' OR patient_id = ${id}
-    OR patient_mrn = ${mrn} OR patient_ehr_id = ${ehr_id} OR patient_ehr_id IN (
-      SELECT ehr_id FROM merged_charts WHERE ${of_organization} AND merged_into = ${ehr_id})))`;
+    OR patient_mrn = ${mrn} OR patient_ehr_id = ${ehr_id} OR EXISTS (
+      SELECT FROM (${selectCharts(sql, scope, scope.patient)}) AS chart
+       WHERE chart.ehr_id = patient_ehr_id OR chart.mrn = patient_mrn)))`;
 }
 
 /** What the holds of a client cover now. */
@@ -114,11 +121,31 @@ export async function readActiveHolds(tx: Tx, client_id: string): Promise<Active
     if (organization_id === null || org_id === null) continue;
     if (covers === 'organization') scopes.push({ of: 'organization', client_id, organization_id, org_id });
     if (covers !== 'patient') continue;
-    const patient = { id: patient_id, ehr_id: patient_ehr_id, mrn: patient_mrn, operation_ids: [] };
-    const current = await findPatientScopeAgain(tx, { of: 'patient', client_id, organization_id, patient });
-    if (current.of === 'patient') scopes.push(current);
+    const held = { id: patient_id, ehr_id: patient_ehr_id, mrn: patient_mrn };
+    for (const mrn of await listHeldMrns(tx, { client_id, organization_id }, held)) {
+      const patient = { ...held, mrn, operation_ids: [] };
+      scopes.push(await findPatientScopeAgain(tx, { of: 'patient', client_id, organization_id, patient }));
+    }
   }
   return { everything: rows.some(({ covers }) => covers === 'client'), scopes };
+}
+
+/**
+ * What requests and events may call a held patient: the MRN of then, the one of now, and those of the charts that were
+ * merged with it. Null if none is known.
+ */
+async function listHeldMrns(
+  tx: Tx,
+  scope: { client_id: string; organization_id: string },
+  held: { id: string | null; ehr_id: string | null; mrn: string | null },
+): Promise<(string | null)[]> {
+  const [stored] = await tx<{ ehr_id: string | null; mrn: string | null }[]>`
+    SELECT ehr_id, mrn FROM patients WHERE organization_id = ${scope.organization_id} AND id = ${held.id}`;
+  const known = { mrn: held.mrn ?? stored?.mrn ?? null, ehr_id: held.ehr_id ?? stored?.ehr_id ?? null };
+  const charts = await tx<{ mrn: string | null }[]>`${selectCharts(tx, scope, known)}`;
+  const mrns = new Set([known.mrn, stored?.mrn ?? null, ...charts.map(({ mrn }) => mrn)]);
+  if (mrns.size > 1) mrns.delete(null);
+  return [...mrns];
 }
 
 /** The rows of a table that are held; undefined if none are. */

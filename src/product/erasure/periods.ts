@@ -56,6 +56,19 @@ export async function readPeriods(sql: Query, config: Config, client_id: string)
   });
 }
 
+/** Whether a change deletes earlier what is stored already. */
+export async function shortensPeriods(
+  sql: Query,
+  config: Config,
+  { client_id, changes }: { client_id: string; changes: PeriodChanges },
+): Promise<boolean> {
+  const periods = await readPeriods(sql, config, client_id);
+  return periods.some(({ data, days, installation_days }) => {
+    const changed = changes[data];
+    return changed !== undefined && (changed ?? installation_days) < days;
+  });
+}
+
 /** The periods that a client has of its own, in days. */
 export async function readOwnDays(sql: Query, client_id: string): Promise<ReadonlyMap<RetainedData, number>> {
   const rows = await sql<{ data: RetainedData; days: number }[]>`

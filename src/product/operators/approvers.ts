@@ -1,4 +1,4 @@
-import { four_eyes_actions, four_eyes_names, needsSecondPerson } from '../../catalog/fourEyes.ts';
+import { type FourEyesAction, four_eyes_actions, four_eyes_names, needsSecondPerson } from '../../catalog/fourEyes.ts';
 import { type ClientRole, includesRole, type OperatorRole } from '../../catalog/roles.ts';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Context } from '../context.ts';
@@ -7,6 +7,12 @@ import { readOperatorAccess } from './operators.ts';
 
 /** The access that an owner gives: to all clients (null), or to some by their public ids. */
 type GivenAccess = { role: OperatorRole; clients: readonly { client_id: string; role: ClientRole }[] | null };
+
+/** Whether an operator can approve an action, of a client or of the installation. */
+export function mayApprove(access: Access, action: FourEyesAction, client_id: string | undefined): boolean {
+  const scope = clientsWith(access, four_eyes_actions[action].role);
+  return scope === 'all' || (client_id !== undefined && scope.includes(client_id));
+}
 
 /** What an owner changes of an operator. */
 type AccessChange = {

@@ -70,27 +70,34 @@ export async function nameSurvivingChart<Body extends object>(
  * The MRNs of all charts of a patient: of the surviving one, and of all that were merged into it, whichever of them the
  * given MRN belongs to. At least the given one.
  */
-export async function listChartMrns(
-  db: Pick<Database, 'read'>,
-  { client_id, organization_id }: Scope,
-  mrn: string,
-): Promise<string[]> {
-  const rows = await db.read<{ mrn: string }>(client_id, (sql) => {
-    const within = sql`client_id = ${client_id} AND organization_id = ${organization_id}`;
-    const merges = sql`SELECT ehr_id, mrn, merged_into FROM merged_charts WHERE ${within}`;
-    return sql`
-      WITH RECURSIVE merges AS (${merges}), later AS (
-        SELECT ehr_id FROM patients WHERE ${within} AND mrn = ${mrn}
-        UNION ALL SELECT ehr_id FROM merges WHERE mrn = ${mrn}
-      ), surviving AS (
-        SELECT ehr_id FROM later
-        UNION SELECT merges.merged_into FROM surviving JOIN merges ON merges.ehr_id = surviving.ehr_id
-      ), chart AS (
-        SELECT ehr_id FROM surviving
-        UNION SELECT merges.ehr_id FROM chart JOIN merges ON merges.merged_into = chart.ehr_id
-      )
-      SELECT mrn FROM patients WHERE ${within} AND mrn IS NOT NULL AND ehr_id IN (SELECT ehr_id FROM chart)
-      UNION SELECT mrn FROM merges WHERE ehr_id IN (SELECT ehr_id FROM chart)`;
-  });
+export async function listChartMrns(db: Pick<Database, 'read'>, scope: Scope, mrn: string): Promise<string[]> {
+  const rows = await db.read<{ mrn: string }>(
+    scope.client_id,
+    (sql) =>
+      sql`SELECT DISTINCT mrn FROM (${selectCharts(sql, scope, { mrn, ehr_id: null })}) AS chart WHERE mrn IS NOT NULL`,
+  );
   return [...new Set([mrn, ...rows.map((row) => row.mrn)])];
+}
+
+/** A query for the MRNs and the EMR's ids of all charts of a patient, one of which is known. */
+export function selectCharts(
+  sql: Query,
+  { client_id, organization_id }: Scope,
+  { mrn, ehr_id }: { mrn: string | null; ehr_id: string | null },
+): Fragment {
+  const within = sql`client_id = ${client_id} AND organization_id = ${organization_id}`;
+  const known = sql`(mrn = ${mrn}::text OR ehr_id = ${ehr_id}::text)`;
+  return sql`
+    WITH RECURSIVE merges AS (SELECT ehr_id, mrn, merged_into FROM merged_charts WHERE ${within}), later AS (
+      SELECT ehr_id FROM patients WHERE ${within} AND ${known}
+      UNION ALL SELECT ehr_id FROM merges WHERE ${known}
+    ), surviving AS (
+      SELECT ehr_id FROM later
+      UNION SELECT merges.merged_into FROM surviving JOIN merges ON merges.ehr_id = surviving.ehr_id
+    ), chart AS (
+      SELECT ehr_id FROM surviving
+      UNION SELECT merges.ehr_id FROM chart JOIN merges ON merges.merged_into = chart.ehr_id
+    )
+    SELECT ehr_id, mrn FROM patients WHERE ${within} AND ehr_id IN (SELECT ehr_id FROM chart)
+    UNION SELECT ehr_id, mrn FROM merges WHERE ehr_id IN (SELECT ehr_id FROM chart)`;
 }

@@ -200,6 +200,7 @@ function notice({ backup_at, unfinished_jobs }: Restored): string {
 - Webhooks that were sent after that time may be sent again. Those of lost jobs cannot be listed or resent.
 - Account links, token rotations and revocations, operator removals and patient erasures made after that time are undone.
   Repeat those that are still needed.
+- Legal holds that were placed after that time are missing. Place them again before you start the service.
 `;
 }
 

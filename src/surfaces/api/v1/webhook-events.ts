@@ -76,7 +76,7 @@ export const webhookEventsStream: Endpoint = endpoint({
   }),
   response: Type.String(),
   errors: ['event_streams_exceeded'],
-  handle: async ({ ctx, client, account, headers, query, isStillAllowed }) => {
+  handle: async ({ ctx, client, account, headers, query, address, isStillAllowed }) => {
     const { 'last-event-id': last } = headers;
     const stream = streamEvents(ctx.db, {
       client_id: client.id,
@@ -92,6 +92,7 @@ export const webhookEventsStream: Endpoint = endpoint({
           account_id: account?.id,
           action: 'webhook-events.stream',
           outcome: '200',
+          address,
           mrns,
         });
       },

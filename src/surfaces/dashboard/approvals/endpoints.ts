@@ -13,6 +13,7 @@ import {
   findApproval,
   listApprovals,
 } from '../../../product/operators/approvals.ts';
+import { mayApprove } from '../../../product/operators/approvers.ts';
 import type { Operator } from '../../../product/operators/operators.ts';
 import { type ApprovalRow, approval_row, decision } from './schema.ts';
 
@@ -162,7 +163,8 @@ async function toVisible(
   const target = targets.get(approval.endpoint);
   if (!target) return undefined;
   const client = await findApprovalClient(ctx, approval);
-  const right = hasRight(ctx, target, operator, client);
+  // Who may request an action may be less than who can approve it.
+  const right = mayApprove(operator, approval.action, client?.id) && hasRight(ctx, target, operator, client);
   // Who approved the erasure of a client remains visible to owners.
   const past = client === null && operator.role === 'owner' && operator.all_clients;
   return right || past || approval.requester_id === operator.id ? { approval, target, client, right } : undefined;

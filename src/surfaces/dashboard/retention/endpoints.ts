@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { type Endpoint, endpoint, WithHeaders } from '../../../http/endpoint.ts';
+import { parseId } from '../../../catalog/ids.ts';
+import { type Endpoint, endpoint, type StoredRequest, WithHeaders } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { checkReportPeriod, formatDisposals, listDisposals } from '../../../product/erasure/disposals.ts';
 import { liftHold, listHolds, placeHold } from '../../../product/erasure/holds.ts';
-import { readPeriods, setPeriods } from '../../../product/erasure/periods.ts';
+import { readPeriods, setPeriods, shortensPeriods } from '../../../product/erasure/periods.ts';
 import { findHoldScope } from '../../../product/erasure/scopes.ts';
 import { disposal, legal_hold, new_hold, period_changes, report_period, retention_period } from './schema.ts';
 
@@ -30,6 +31,15 @@ export const retention_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.clients.retention.update',
     fresh_sign_in: true,
+    // A period of a day is an erasure of what is older.
+    second_person: {
+      action: 'erasure',
+      when: async ({ ctx, client, body }) =>
+        client !== undefined &&
+        (await ctx.db.tenant(client.id, (tx) =>
+          shortensPeriods(tx, ctx.config, { client_id: client.id, changes: body }),
+        )),
+    },
     surface: 'dashboard',
     method: 'PATCH',
     path: `${of_client}/retention`,
@@ -93,6 +103,12 @@ export const retention_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'dashboard.clients.legal-holds.lift',
     fresh_sign_in: true,
+    second_person: {
+      action: 'erasure',
+      // Without the permission, it is refused at once.
+      when: ({ operator }) => operator.may_hold,
+      describe: describeHold,
+    },
     surface: 'dashboard',
     method: 'POST',
     path: `${of_client}/legal-holds/{id}/lift`,
@@ -154,3 +170,11 @@ export const retention_endpoints: readonly Endpoint[] = [
     },
   }),
 ];
+
+async function describeHold({ ctx, client, params }: StoredRequest<unknown>): Promise<string> {
+  const id = String(params.id);
+  const holds = client ? await ctx.db.tenant(client.id, (tx) => listHolds(tx, client.id)) : [];
+  const hold = holds.find((each) => each.id === parseId(id) && each.lifted_at === null);
+  if (!hold) throw apiError('record_not_found', { noun: 'Legal hold', id });
+  return `legal hold “${hold.reference}”`;
+}

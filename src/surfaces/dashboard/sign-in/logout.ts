@@ -10,6 +10,8 @@ export const providerLogout = endpoint({
   method: 'POST',
   path: '/dashboard/sign-in/back-channel-logout',
   auth: 'none',
+  // The provider need not be in the networks of the people who use the dashboard. It changes nothing but ends sessions.
+  from_anywhere: true,
   // A signature is checked, and the provider's keys may be read.
   address_cost: 5,
   summary: 'End the sessions of a person who has signed out at the identity provider',
