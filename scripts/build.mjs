@@ -69,9 +69,11 @@ export async function build() {
   process.stdout.write('Building …\n');
   removeStamps();
   compile();
-  await buildPages();
-  await packProgram('src/chartwire.ts');
-  await packConnector(runVite);
+  await keepEnvironment(async () => {
+    await buildPages();
+    await packProgram('src/chartwire.ts');
+    await packConnector(runVite);
+  });
   copyAssets(sources);
   packLibrary();
   removeOthers(outputs);
@@ -85,7 +87,7 @@ export async function buildService() {
   process.stdout.write('Building …\n');
   const { sources, stamp } = plan();
   removeStamps();
-  await Promise.all([packProgram('src/chartwire.ts'), buildPages()]);
+  await keepEnvironment(() => Promise.all([packProgram('src/chartwire.ts'), buildPages()]));
   copyAssets(sources);
   compressPageFiles();
   writeStamp(service_stamp_file, stamp);
@@ -273,10 +275,14 @@ async function packProgram(entry) {
 
 async function runVite(options) {
   const { build: bundle } = await import('vite');
-  // Vite sets NODE_ENV. The service that starts in this process must not see it.
+  await bundle({ configFile: false, logLevel: 'warn', ...options });
+}
+
+/** Vite sets NODE_ENV. The service that starts in this process must not see it. */
+async function keepEnvironment(work) {
   const { NODE_ENV } = process.env;
   try {
-    await bundle({ configFile: false, logLevel: 'warn', ...options });
+    await work();
   } finally {
     if (NODE_ENV === undefined) delete process.env.NODE_ENV;
     else process.env.NODE_ENV = NODE_ENV;

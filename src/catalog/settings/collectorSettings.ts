@@ -41,6 +41,7 @@ export const collector_settings = {
       'Headers for an OTLP collector, usually a secret: comma-separated name=value pairs, with percent-encoded values.',
     example: 'authorization=Bearer%20<token>',
     default: 'none',
+    secret: true,
     parse: (value, env, name) => {
       const headers = pairs(name, value);
       if (Object.keys(headers).length === 0 || /^https?:/.test(env.AUDIT_COLLECTOR_URL?.trim() ?? '')) return headers;

@@ -71,7 +71,8 @@ export async function eraseCommand(config: Config, what: string | undefined, val
     });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw new StartFailure(`${error.message} If the service is not running, start it.`, { cause: error });
+    const hint = error.code === 'erasure_blocked' ? ' If the service is not running, start it.' : '';
+    throw new StartFailure(`${error.message}${hint}`, { cause: error });
   } finally {
     await outbound.close();
   }
