@@ -197,9 +197,9 @@ describe('an erasure', () => {
     const scopes = [await findScope(tenant, 'patient', first.mrn), await findScope(tenant, 'patient', third.mrn)];
     await mergeChart(tenant, first, second);
     await mergeChart(tenant, second, third);
-    for (const [held, erased] of [scopes, scopes.toReversed()]) {
-      if (!held || !erased) throw new Error('There are two scopes.');
-      const hold = await place(tenant, held);
+    for (const [covered, erased] of [scopes, scopes.toReversed()]) {
+      if (!covered || !erased) throw new Error('There are two scopes.');
+      const hold = await place(tenant, covered);
       await expect(erase(fixture.ctx, erased, noRecord)).rejects.toMatchObject({ code: 'legal_hold_active' });
       await lift(tenant, hold.id);
     }

@@ -121,9 +121,9 @@ export async function readActiveHolds(tx: Tx, client_id: string): Promise<Active
     if (organization_id === null || org_id === null) continue;
     if (covers === 'organization') scopes.push({ of: 'organization', client_id, organization_id, org_id });
     if (covers !== 'patient') continue;
-    const held = { id: patient_id, ehr_id: patient_ehr_id, mrn: patient_mrn };
-    for (const mrn of await listHeldMrns(tx, { client_id, organization_id }, held)) {
-      const patient = { ...held, mrn, operation_ids: [] };
+    const subject = { id: patient_id, ehr_id: patient_ehr_id, mrn: patient_mrn };
+    for (const mrn of await listHeldMrns(tx, { client_id, organization_id }, subject)) {
+      const patient = { ...subject, mrn, operation_ids: [] };
       scopes.push(await findPatientScopeAgain(tx, { of: 'patient', client_id, organization_id, patient }));
     }
   }
@@ -137,11 +137,11 @@ export async function readActiveHolds(tx: Tx, client_id: string): Promise<Active
 async function listHeldMrns(
   tx: Tx,
   scope: { client_id: string; organization_id: string },
-  held: { id: string | null; ehr_id: string | null; mrn: string | null },
+  patient: { id: string | null; ehr_id: string | null; mrn: string | null },
 ): Promise<(string | null)[]> {
   const [stored] = await tx<{ ehr_id: string | null; mrn: string | null }[]>`
-    SELECT ehr_id, mrn FROM patients WHERE organization_id = ${scope.organization_id} AND id = ${held.id}`;
-  const known = { mrn: held.mrn ?? stored?.mrn ?? null, ehr_id: held.ehr_id ?? stored?.ehr_id ?? null };
+    SELECT ehr_id, mrn FROM patients WHERE organization_id = ${scope.organization_id} AND id = ${patient.id}`;
+  const known = { mrn: patient.mrn ?? stored?.mrn ?? null, ehr_id: patient.ehr_id ?? stored?.ehr_id ?? null };
   const charts = await tx<{ mrn: string | null }[]>`${selectCharts(tx, scope, known)}`;
   const mrns = new Set([known.mrn, stored?.mrn ?? null, ...charts.map(({ mrn }) => mrn)]);
   if (mrns.size > 1) mrns.delete(null);

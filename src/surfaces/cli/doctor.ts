@@ -330,13 +330,8 @@ async function checkCollector(config: Config, sql: Sql): Promise<Check[]> {
     waiting === 0 ? 'has every audit record' : `lacks ${waiting} audit records, the oldest of ${Math.floor(lag_s)} s`;
   if (lag_s <= collector_lag_max_s) return [ok('collector', `${host}:${port} accepts connections and ${backlog}`)];
   const reason = failure === null ? '' : `: ${failure}`;
-  return [
-    problem(
-      'collector',
-      `${host}:${port} accepts connections, but ${backlog}${reason}`,
-      'Check that a worker is running, and its log.',
-    ),
-  ];
+  const message = `${host}:${port} accepts connections, but ${backlog}${reason}`;
+  return [problem('collector', message, 'Check that a worker is running, and its log.')];
 }
 
 /** Whether the mail server for alerts accepts the connection, the certificate and the password. */
