@@ -12,6 +12,10 @@ export const export_actions = [
   'dashboard.audit.export',
   'dashboard.audit.export-search',
   'dashboard.disclosures.export',
+  // Without patients.
+  'dashboard.access.export',
+  'dashboard.access-reviews.export',
+  'dashboard.disposals.export',
   'audit.export',
   'audit.disclosures',
 ];
