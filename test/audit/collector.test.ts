@@ -122,6 +122,9 @@ describe('syslog over TLS', () => {
     const lines = messages.map((message) => `${readBody(message)}\n`);
     const verdict = await verifyExport(fixture.ctx, Readable.from(lines));
     expect(verdict).toMatchObject({ ok: true, checked: 1_203, gaps: 0 });
+    // As servers store a message that they do not take apart, such as rsyslog with %msg%.
+    const stored = lines.map((line) => ` \uFEFF${line}`);
+    expect(await verifyExport(fixture.ctx, Readable.from(stored))).toStrictEqual(verdict);
     expect(await send()).toBe(false);
   });
 

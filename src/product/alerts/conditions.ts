@@ -169,11 +169,11 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     const failures = await listScannerFailures(sql);
     return failures
       .filter(({ age_s }) => age_s > scanner_failing_s)
-      .map(({ problem, failure, age_s }) => ({
-        subject: problem,
-        summary: `Documents have not been scanned for ${Math.floor(age_s / 60)} minutes. ${failure}`,
-        page: '/',
-      }));
+      .map(({ problem, failure, age_s }) => {
+        const minutes = Math.floor(age_s / 60);
+        const time = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+        return { subject: problem, summary: `Documents have not been scanned for ${time}. ${failure}`, page: '/' };
+      });
   },
 
   owner_added: async (sql) => {

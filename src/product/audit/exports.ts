@@ -113,7 +113,8 @@ export async function verifyExport(ctx: Pick<Context, 'system_keys'>, lines: Rea
   let before: Head = { position: 0, chain: Buffer.alloc(0) };
   for await (const text of createInterface({ input: lines, crlfDelay: Number.POSITIVE_INFINITY })) {
     checked += 1;
-    const row = readLine(text);
+    // Syslog marks a message in UTF-8 so, and some servers store the mark, or the space before the message.
+    const row = readLine(text.replace(/^[\uFEFF ]+/, ''));
     if (!row) {
       fault('unreadable', null, null);
       continue;
