@@ -33,7 +33,7 @@ export async function scanDocument(
   const parts: Buffer[] = [Buffer.from('zINSTREAM\0')];
   for (let at = 0; at < content.length; at += chunk_bytes) {
     const chunk = content.subarray(at, at + chunk_bytes);
-    parts.push(toLength(chunk.length), chunk);
+    parts.push(Buffer.concat([toLength(chunk.length), chunk]));
   }
   parts.push(toLength(0));
   const response = await request(scanner, parts, signal, idle_ms);
@@ -83,9 +83,15 @@ function request(scanner: Scanner, parts: readonly Buffer[], signal: AbortSignal
     if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort);
     socket.setTimeout(idle_ms, () => fail('did not respond in time'));
+    // One part at a time, and what has arrived is read first: if the scanner has closed the connection, the next write
+    // fails, and Node then drops the response that says why.
+    const send = (at: number) => {
+      const part = parts[at];
+      if (part && !socket.destroyed) socket.write(part, () => setImmediate(send, at + 1));
+    };
     socket.once('connect', () => {
       clearTimeout(connecting);
-      for (const part of parts) socket.write(part);
+      send(0);
     });
     socket.on('data', (part: Buffer) => {
       received.push(part);
