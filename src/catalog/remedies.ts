@@ -46,6 +46,8 @@ const by_code: { readonly [Code in ErrorCode]?: string } = {
   idempotency_key_invalid: 'Send one key, such as a UUID.',
   idempotency_key_running: 'Send the same request with the same key again in a second.',
   idempotency_key_reused: 'Send the request with a new key, or the first request again with this one.',
+  approval_required: 'Wait until another operator has approved it, on the page Approvals.',
+  operator_sign_in_again: 'Sign in again, then repeat the request.',
   legal_hold_active: 'Have the legal hold lifted first, if it no longer applies.',
   job_not_repeatable: 'Read the job. Only failed jobs can run again.',
   document_type_unsupported: 'Convert the document to PDF, JPEG or PNG.',
