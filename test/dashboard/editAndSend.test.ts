@@ -205,11 +205,12 @@ test(row('EDT-02'), async () => {
 });
 
 describe('editing is refused', () => {
-  test('for a job that is not finished, reads only, had a file, was purged or belongs to an unlinked account', async () => {
+  test('for a job that is not finished, whose account is unlinked, and whose request or patient was deleted', async () => {
     await withJobsPaused(fixture, async () => {
       const waiting = (await fixture.api.callIn()).body;
       await expectRefused(waiting.job_id, /not finished/);
-    });
+      return waiting.job_id;
+    }).then((job_id) => fixture.api.untilEvent(job_id));
     const { job_id } = await rejectedCall(fixture);
     await fixture.owner`UPDATE accounts SET status = 'revoked'`;
     await expectRefused(job_id, /unlinked/);
@@ -219,6 +220,10 @@ describe('editing is refused', () => {
     const operation = fixture.owner`(SELECT operation_id FROM jobs WHERE id = ${job_id})`;
     await fixture.owner`UPDATE operations SET input = '{}', input_deleted_at = now() WHERE id = ${operation}`;
     await expectRefused(job_id, /deleted after the retention period/);
+    // An erased patient's operations are deleted, with their jobs.
+    await fixture.owner`DELETE FROM operations WHERE id = ${operation}`;
+    expect((await operator.get(path(job_id))).status).toBe(404);
+    expect((await operator.post(path(job_id), { request: {}, key: randomUUID() })).status).toBe(404);
   });
 
   test('for roles that may not change anything, and for jobs of other clients', async () => {

@@ -1845,7 +1845,7 @@ export type Endpoints = {
   };
   'jobs.edit.choices': {
     params: { client_id: string; job_id: string };
-    body: { field: string; search?: string; request: Record<string, unknown> };
+    body: { field: string; search?: string; request?: Record<string, unknown> };
     response: { success: true; choices: Array<Choice> };
   };
   'jobs.edit.dry-run': {

@@ -75,11 +75,11 @@ export const edit_endpoints: readonly Endpoint[] = [
     body: Type.Object({
       field: text({ maxLength: 100 }),
       search: Type.Optional(text({ maxLength: 100 })),
-      ...edited_request,
+      request: Type.Optional(edited_request.request),
     }),
     response: Type.Object({ success, choices: Type.Array(choice) }),
     errors: ['record_not_found', 'job_not_editable'],
-    handle: async ({ ctx, client, params, body: { field, search = '', request } }) => {
+    handle: async ({ ctx, client, params, body: { field, search = '', request = {} } }) => {
       const { write, account } = await findEditable(ctx, client.id, params.job_id);
       const references = referencesOf(write.body, field);
       return { success: true, choices: await listChoices(ctx.db, account, references, { search, request }) };
