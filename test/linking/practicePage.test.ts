@@ -3,6 +3,7 @@ import { entries_per_hour, written_subjects } from '../../src/product/link/pract
 import { writes } from '../../src/product/writes/writes.ts';
 import { apiAs, expectApiError, newClient } from '../api/support.ts';
 import type { ApiResponse } from '../harness/api.ts';
+import { redirectUri } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { until } from '../journeys/support.ts';
@@ -301,6 +302,42 @@ describe('an account of a FHIR server', () => {
     server = await startFhirServer({ data: 'small' });
   });
   afterAll(() => server.close());
+
+  test('has a sign-in on the EMR’s own page, for the person who linked it', async () => {
+    const redirect_uri = await redirectUri(fixture, server.url);
+    server.register({ client_id: 'by-page', redirect_uris: [redirect_uri] });
+    const callback_id = redirect_uri.split('/').at(-1);
+    const credentials = { way: 'authorization_code', client_id: 'by-page' };
+    const signInOnPage = async (link_token: string, at: number) => {
+      const { body } = await call('POST', '/link/v1/oauth/start', { link_token, body: { credentials } });
+      const { username = '', password = '' } = server.people[at] ?? {};
+      const form = new URLSearchParams({ username, password, decision: 'allow' });
+      const page = await fetch(body.url, { method: 'POST', body: form, redirect: 'manual' });
+      const query = new URL(page.headers.get('location') ?? '').search;
+      const returned = { query, window: body.window, callback_id };
+      expect((await call('POST', '/link/v1/oauth/finish', { body: returned })).status).toBe(200);
+    };
+    const way = { body: { credentials: { way: 'authorization_code' } } };
+    const link_token = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, org_id: 'paged' });
+    await steps.consent(link_token);
+    await signInOnPage(link_token, 0);
+    const linked = await call('POST', '/link/v1/sign-in', { link_token, ...way });
+    const { account_id } = linked.body.practice;
+    const stored = () => fixture.owner`SELECT grant_sealed, status, linked_at FROM accounts WHERE id = ${account_id}`;
+    const before = await stored();
+
+    const own = await entry(account_id);
+    const { ways } = (await call('GET', 'sign-in', { link_token: own })).body;
+    expect(ways.map(({ name }: { name: string }) => name)).toStrictEqual(['authorization_code']);
+    await signInOnPage(own, 0);
+    const { session } = (await call('POST', 'sign-in', { link_token: own, ...way })).body;
+    expect((await view(session)).body).toMatchObject({ account_id, status: 'active' });
+    expect(await stored()).toStrictEqual(before);
+    const others = await entry(account_id);
+    await signInOnPage(others, 1);
+    const response = await call('POST', 'sign-in', { link_token: others, ...way });
+    expectApiError(response, 403, 'The account belongs to another user of the EMR.');
+  });
 
   test('has no sign-in if it was linked with credentials of a program', async () => {
     const link_token = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, org_id: 'program' });

@@ -263,7 +263,7 @@ export const es: Texts = {
   write_state_not_saved: 'No guardado',
   write_state_unclear: 'Por comprobar',
   disconnect: 'Desconectar',
-  disconnect_about: 'Termine el acceso de {client} a su cuenta de {emr}.',
+  disconnect_about: 'Quite a {client} el acceso a su cuenta de {emr}.',
   disconnect_offer: 'Desconectar {client}',
   disconnect_question: '¿Desconectar {client}?',
   disconnect_access: '{client} ya no podrá leer ni modificar nada con su cuenta de {emr}. Tiene efecto inmediato.',
