@@ -49,7 +49,6 @@ import { dashboardEndpoints } from './surfaces/dashboard/endpoints.ts';
 import { serveDashboard } from './surfaces/dashboard/serveDashboard.ts';
 import { serveDocs, type TryItValues } from './surfaces/docs/site.ts';
 import { link_endpoints } from './surfaces/linkpage/endpoints.ts';
-import { practice_endpoints } from './surfaces/linkpage/practiceEndpoints.ts';
 import { serveLink } from './surfaces/linkpage/serveLink.ts';
 import { banner, ownerFileNotice, ownerNotice, tryItValues } from './surfaces/sandbox/banner.ts';
 import { createSandboxEmr, type SandboxEmr } from './surfaces/sandbox/sandboxEmr.ts';
@@ -276,7 +275,7 @@ async function listen(
   const { port, host } = ctx.config;
   const live = await startLive(ctx);
   const dashboard = dashboardEndpoints({ live, findSandboxEmr: sandbox_pages.findSandboxEmr });
-  const available = [...endpoints, ...link_endpoints, ...practice_endpoints, ...dashboard].filter(
+  const available = [...endpoints, ...link_endpoints, ...dashboard].filter(
     (each) => !each.sandbox || ctx.config.sandbox,
   );
   // When it is first requested: it takes longer than all other steps up to listening.

@@ -13,6 +13,7 @@ import { describeAddress, describeLink, describeSearch, toTerms } from '../../pr
 import { finishPageSignIn, readPageState, startPageSignIn } from '../../product/link/pageSignIns.ts';
 import { addPass } from '../../product/link/practiceSessions.ts';
 import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
+import { practice_endpoints } from './practiceEndpoints.ts';
 import { LinkSession, ShownPractice } from './schema.ts';
 
 const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));
@@ -23,7 +24,7 @@ const consent_text_max = 8000;
 /** What an owner changed since the link was created may leave the practice without its parameters. */
 const practice_params_errors = ['search_params_need_app', 'search_params_required'] as const;
 
-/** The Link page's own API. It is not part of the public API and may change with the page. */
+/** The own API of the Link page and of the practice page. It is not part of the public API and may change with the page. */
 export const link_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'link.session.get',
@@ -233,6 +234,8 @@ export const link_endpoints: readonly Endpoint[] = [
     }),
     handle: async ({ ctx, client, link }) => ({ success: true, ...(await readPageState(ctx, client.id, link.token)) }),
   }),
+
+  ...practice_endpoints,
 ];
 
 /** Appends the token to the registered URL without reformatting the URL. */
