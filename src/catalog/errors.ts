@@ -1,4 +1,5 @@
 import { operator_errors } from './operatorErrors.ts';
+import { practice_errors } from './practiceErrors.ts';
 
 /**
  * The error catalogue. `docs/reference/errors.md` is generated from it. Codes never change; `{name}` is a
@@ -110,17 +111,7 @@ export const errors = {
   link_expired: { status: 410, message: 'This link_token has expired. Create a new one.' },
   link_used: { status: 410, message: 'This link_token has already been used. Create a new one.' },
   link_unknown: { status: 404, message: 'link_token not found.' },
-  practice_pass_invalid: {
-    status: 410,
-    message: 'This link to the practice page has expired or was already used. Sign in to the EMR instead.',
-  },
-  practice_page_unknown: { status: 404, message: 'There is no linked account at this address.' },
-  practice_session_invalid: { status: 401, message: 'Sign in to the EMR again.' },
-  practice_page_other_user: { status: 403, message: 'The account belongs to another user of the EMR.' },
-  practice_page_exhausted: {
-    status: 429,
-    message: 'Too many sign-ins were started for this account. Try again in an hour.',
-  },
+  ...practice_errors,
   consent_required: {
     status: 403,
     message: 'The person has not agreed to this link yet. Show what is shared and send the consent first.',
