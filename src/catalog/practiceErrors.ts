@@ -11,4 +11,4 @@ export const practice_errors = {
     status: 429,
     message: 'Too many sign-ins were started for this account. Try again in an hour.',
   },
-} as const;
+} as const satisfies Record<string, { status: number; message: string }>;
