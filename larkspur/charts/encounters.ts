@@ -18,7 +18,8 @@ export interface Encounter {
   lockedFlag: 'Y' | 'N';
 }
 
-const TELEPHONE = 'TEL';
+/** The visit type of telephone encounters. */
+export const TELEPHONE = 'TEL';
 
 /** Past and upcoming, newest first. */
 export async function listEncounters(sql: Query, patientId: string, { page, pageSize }: Page) {

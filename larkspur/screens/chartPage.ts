@@ -5,9 +5,9 @@ import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
 import type { Context } from '../context.ts';
 import type { HistoryEntry } from '../records/history.ts';
 import { billingParts, recordParts } from './chartSections.ts';
-import { addressLine, chartPath, factList, type Html, html, type Part, part, parts, table } from './html.ts';
+import { addressLine, chartPath, factList, type Html, html, newMark, type Part, part, parts, table } from './html.ts';
 import { type Frame, page } from './page.ts';
-import { type Chart, readChart } from './readChart.ts';
+import { type Chart, chartRow, readChart } from './readChart.ts';
 import { referralPart } from './referrals.ts';
 import { notePart, taskPart } from './tasksAndNotes.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
@@ -48,7 +48,7 @@ ${parts('Chart', [
   demographics(chart),
   ...billingParts(chart),
   part('Medications', 'No medications.', medicationTable(chart.medications)),
-  part('Pharmacies', 'No pharmacies.', pharmacyTable(chart.pharmacies)),
+  part('Pharmacies', 'No pharmacies.', pharmacyTable(chart)),
   part('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart)),
   taskPart(chart),
   notePart(chart),
@@ -59,12 +59,13 @@ ${parts('Chart', [
   );
 }
 
-function demographics({ patient, guarantors, name }: Chart): Part {
+function demographics({ patient, guarantors, isNew, name }: Chart): Part {
   const payer = guarantors.find(({ guarantorId }) => guarantorId === patient.responsibleGuarantorId);
   const contact = patient.emergencyContact;
   const joined = (...parts: (string | null | undefined)[]) => parts.filter(Boolean).join(' ');
+  const id = `patient-${patient.patientId}`;
   return part('Demographics', '', [
-    factList([
+    html`<div id="${id}">${isNew(id) && html`<p>${newMark(true)}</p>`}${factList([
       ['Mobile phone', patient.cellPhone],
       ['Home phone', patient.homePhone],
       ['Email', patient.email],
@@ -88,7 +89,7 @@ function demographics({ patient, guarantors, name }: Chart): Part {
         contact &&
           joined(contact.firstName, contact.lastName, contact.relation && `(${contact.relation})`, contact.phone),
       ],
-    ]),
+    ])}</div>`,
   ]);
 }
 
@@ -109,21 +110,22 @@ function medicationTable(medications: Medication[]): Html[] {
   );
 }
 
-function pharmacyTable(pharmacies: PatientPharmacy[]): Html[] {
-  const row = ({ name, address, phone, primaryFlag }: PatientPharmacy) => [
-    name,
-    addressLine(address),
-    phone,
-    primaryFlag === 'Y' ? 'Primary' : '',
-  ];
-  return table('Pharmacies', ['Name', 'Address', 'Phone', 'Priority'], pharmacies.map(row));
+function pharmacyTable(chart: Chart): Html[] {
+  const row = ({ pharmacyId, name, address, phone, primaryFlag }: PatientPharmacy) =>
+    chartRow(chart, `pharmacy-${pharmacyId}`, [
+      name,
+      addressLine(address),
+      phone,
+      primaryFlag === 'Y' ? 'Primary' : '',
+    ]);
+  return table('Pharmacies', ['Name', 'Address', 'Phone', 'Priority'], chart.pharmacies.map(row));
 }
 
-function telephoneEncounterList({ telephoneEncounters, name, time }: Chart): Html[] {
+function telephoneEncounterList({ telephoneEncounters, isNew, name, time }: Chart): Html[] {
   return telephoneEncounters.map(
     (encounter) => html`<article class="encounter" id="encounter-${encounter.encounterId}">
 <h3>${encounter.reason ?? 'Telephone encounter'} <span class="muted">#${encounter.encounterId}</span>
-${encounter.priority === 'H' && html` <strong class="tag">High priority</strong>`}</h3>
+${encounter.priority === 'H' && html` <strong class="tag">High priority</strong>`}${newMark(isNew(`encounter-${encounter.encounterId}`))}</h3>
 <p class="muted">${time(encounter.createdAt)}, created by ${encounter.createdBy}</p>
 ${encounter.message !== null && html`<blockquote>${encounter.message}</blockquote>`}
 ${factList([

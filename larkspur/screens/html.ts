@@ -53,15 +53,32 @@ export function factList(pairs: [label: string, value: Content][]): Html {
   return html`<dl class="facts-list">${filled.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
+/** A row that links can name. */
+export interface Row {
+  id: string;
+  /** Whether it was written through the API within the last day. */
+  isNew: boolean;
+  cells: Content[];
+}
+
 /** A table whose first column is the row header. Without rows there is no table. */
-export function table(label: string, columns: string[], rows: Content[][]): Html[] {
+export function table(label: string, columns: string[], rows: (Content[] | Row)[]): Html[] {
   if (rows.length === 0) return [];
   return [
     html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
 <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
-<tbody>${rows.map(([first, ...rest]) => html`<tr><th scope="row">${first}</th>${rest.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
+<tbody>${rows.map((row) => ('cells' in row ? tableRow(row) : tableRow({ id: '', isNew: false, cells: row })))}</tbody>
 </table></div>`,
   ];
+}
+
+function tableRow({ id, isNew, cells: [first, ...rest] }: Row): Html {
+  return html`<tr${id !== '' && html` id="${id}"`}><th scope="row">${first}${newMark(isNew)}</th>${rest.map((cell) => html`<td>${cell}</td>`)}</tr>`;
+}
+
+/** Marks what was written through the API within the last day. */
+export function newMark(isNew: boolean): Content {
+  return isNew && html` <span class="new">New from API</span>`;
 }
 
 /** Links to the previous and next page, if the list has more than one page. */

@@ -19,6 +19,8 @@ import { providers } from '../practice/providers.ts';
 import { staff } from '../practice/staff.ts';
 import { type HistoryEntry, listHistory } from '../records/history.ts';
 import { listRecords } from '../records/recordKind.ts';
+import { listNewAnchors } from './apiEntries.ts';
+import type { Content, Row } from './html.ts';
 
 /** All data on a patient's chart page. */
 export interface Chart {
@@ -40,6 +42,8 @@ export interface Chart {
   medications: Medication[];
   pharmacies: PatientPharmacy[];
   history: HistoryEntry[];
+  /** Whether the element with this id shows what was written through the API within the last day. */
+  isNew: (id: string) => boolean;
   /** The name of a provider, staff member, facility or pharmacy. */
   name: (kind: 'provider' | 'staff' | 'facility' | 'pharmacy', id: string) => string;
   /** Formats a time in the practice's time zone. */
@@ -50,7 +54,7 @@ const HISTORY_ROWS = 200;
 const SECTION_ROWS = { page: 1, pageSize: 200 };
 const ALL = { page: 1, pageSize: 10_000 };
 
-export async function readChart({ sql }: Context, patientId: string): Promise<Chart> {
+export async function readChart({ sql, now }: Context, patientId: string): Promise<Chart> {
   const names = {
     provider: new Map((await listRecords(sql, providers, ALL)).rows.map((row) => [row.providerId, row.displayName])),
     staff: new Map((await listRecords(sql, staff, ALL)).rows.map((row) => [row.staffId, row.displayName])),
@@ -59,6 +63,7 @@ export async function readChart({ sql }: Context, patientId: string): Promise<Ch
   };
   const time = createTimeFormat((await getPractice(sql)).timeZone);
   const patient = await getPatientDetails(sql, patientId);
+  const newAnchors = await listNewAnchors(sql, now());
   return {
     patient,
     insurances: await listInsurances(sql, patientId),
@@ -78,9 +83,15 @@ export async function readChart({ sql }: Context, patientId: string): Promise<Ch
     folders: await listFolders(sql, patientId),
     documents: (await listDocuments(sql, patientId, SECTION_ROWS)).rows,
     history: await listHistory(sql, patientId, HISTORY_ROWS),
+    isNew: (id) => newAnchors.has(id),
     name: (kind, id) => names[kind].get(id) ?? `${id} (removed)`,
     time,
   };
+}
+
+/** A row of a table of the chart that shows one record. */
+export function chartRow({ isNew }: Chart, id: string, cells: Content[]): Row {
+  return { id, isNew: isNew(id), cells };
 }
 
 /** Formats times in a time zone. */

@@ -5,7 +5,8 @@ import { todayAtPractice } from '../practice/practice.ts';
 import { providers } from '../practice/providers.ts';
 import { type Block, blocks, FREE_STATUSES, visitStatuses } from '../practice/scheduling.ts';
 import { listRecords } from '../records/recordKind.ts';
-import { type Content, type Html, html, patientLink } from './html.ts';
+import { listNewAnchors } from './apiEntries.ts';
+import { type Content, type Html, html, newMark, patientLink } from './html.ts';
 import { type Frame, page } from './page.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
 import { visitPath } from './visit.ts';
@@ -44,9 +45,11 @@ interface Schedule {
   appointments: Appointment[];
   blocks: Block[];
   statusName: (code: string) => string;
+  /** What was written through the API within the last day. */
+  newAnchors: ReadonlySet<string>;
 }
 
-async function readSchedule({ sql }: Context, day: Date): Promise<Schedule> {
+async function readSchedule({ sql, now }: Context, day: Date): Promise<Schedule> {
   const iso = (days: number) => new Date(day.getTime() + days * DAY_MS).toISOString().slice(0, 10);
   const [year, month, date] = iso(0).split('-');
   const usDate = `${month}/${date}/${year}`;
@@ -60,6 +63,7 @@ async function readSchedule({ sql }: Context, day: Date): Promise<Schedule> {
     providers: (await listRecords(sql, providers, ALL, sql`active_flag = 'Y'`)).rows,
     appointments: (await listAppointments(sql, filters, ALL)).rows,
     blocks: (await listRecords(sql, blocks, ALL, dateRangeFilter(sql, filters))).rows,
+    newAnchors: await listNewAnchors(sql, now()),
     statusName: (code) => statuses.get(code) ?? code,
   };
 }
@@ -132,12 +136,14 @@ function blockEntry({ reason, startsAt, minutes }: Block, isFirstRow: boolean): 
   return html`<p class="entry block">${reason}<br><span class="muted">${when}</span></p>`;
 }
 
-function appointmentEntry({ statusName }: Schedule, appointment: Appointment, providerId: string): Html {
+function appointmentEntry({ statusName, newAnchors }: Schedule, appointment: Appointment, providerId: string): Html {
   const { patient } = appointment;
   const start = parseMinute(appointment.startsAt);
   const inactive = FREE_STATUSES.includes(appointment.statusCode);
-  return html`<p class="entry${inactive && ' inactive'}">${patientLink(appointment.patientId, `${patient.lastName}, ${patient.firstName}`)}<br>
-<a href="${visitPath(appointment.appointmentId)}">${formatTime(start)} ${appointment.visitTypeCode}</a>, ${appointment.minutes}&nbsp;min<br><span class="muted">${statusName(appointment.statusCode)}${appointment.secondaryProviderId === providerId && ', assisting'}</span></p>`;
+  const id = `appointment-${appointment.appointmentId}`;
+  const assists = appointment.providerId !== providerId;
+  return html`<p class="entry${inactive && ' inactive'}"${!assists && html` id="${id}"`}>${patientLink(appointment.patientId, `${patient.lastName}, ${patient.firstName}`)}<br>
+<a href="${visitPath(appointment.appointmentId)}">${formatTime(start)} ${appointment.visitTypeCode}</a>, ${appointment.minutes}&nbsp;min<br><span class="muted">${statusName(appointment.statusCode)}${assists && ', assisting'}</span>${newMark(newAnchors.has(id))}</p>`;
 }
 
 function parseMinute(startsAt: string): number {

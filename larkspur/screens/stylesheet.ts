@@ -4,12 +4,14 @@ export const stylesheet = `
   color-scheme: light dark;
   --ground: #f4f6f8; --surface: #ffffff; --line: #d5dce3; --edge: #6f7d8b;
   --text: #1b2733; --muted: #536170; --accent: #285a86; --on-accent: #ffffff;
+  --new: #0b6347; --new-ground: #e1f4ec; --target: #fff6d6;
   --tag: #8a2f0c; --tag-ground: #fdeee6; --alert: #8c1d18; --alert-ground: #fdecea;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ground: #10171e; --surface: #18212a; --line: #2d3944; --edge: #8494a3;
     --text: #e7edf2; --muted: #a9b6c2; --accent: #8fc1ea; --on-accent: #0d1a26;
+    --new: #8fe0c0; --new-ground: #123a2d; --target: #3a3312;
     --tag: #ffc6a8; --tag-ground: #43281a; --alert: #ffb9b2; --alert-ground: #43201d;
   }
 }
@@ -130,6 +132,9 @@ input[type="date"] { max-width: 12rem; }
 .entry a { display: inline-block; min-height: 24px; }
 .entry.inactive { border-left-style: dotted; text-decoration: line-through; }
 .entry.block { border-left-color: var(--edge); border-left-style: double; }
+.new { font-size: 0.8125rem; font-weight: 600; white-space: nowrap; color: var(--new); background: var(--new-ground); border-radius: 4px; padding: 0.1rem 0.5rem; text-decoration: none; display: inline-block; }
+:target:not(main, section) { background: var(--target); box-shadow: 0 0 0 6px var(--target), 0 0 0 8px var(--new); border-radius: 4px; scroll-margin-top: 8rem; }
+tr:target { box-shadow: none; outline: 2px solid var(--new); outline-offset: -2px; }
 .log { margin: 0; padding-left: 1.25rem; }
 .log li { margin-bottom: 0.35rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 `;

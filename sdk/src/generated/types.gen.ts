@@ -83,6 +83,7 @@ export type ErrorCode =
   | 'media_type_unsupported'
   | 'missing_field'
   | 'no_field'
+  | 'not_in_larkspur'
   | 'operation_not_offered'
   | 'patient_not_found'
   | 'personal_user_id'
@@ -100,6 +101,7 @@ export type ErrorCode =
   | 'referring_provider_not_found'
   | 'restricted_field'
   | 'restricted_operation'
+  | 'sandbox_client_required'
   | 'search_not_supported'
   | 'search_params_mismatch'
   | 'search_params_need_app'
@@ -3624,6 +3626,14 @@ export type ReferringProviderFailedEvent = {
   };
 };
 
+/** What to open: either `job_id` or `mrn` */
+export type SandboxLarkspurOpen = {
+  /** A finished job about a patient */
+  job_id?: number | null;
+  /** The MRN of a patient */
+  mrn?: string | null;
+};
+
 /** A sign-in without a browser */
 export type SandboxPublicTokenCreate = {
   /** Token from POST /link/token/create that has not been used yet */
@@ -4491,6 +4501,14 @@ export type SandboxPublicTokenCreateResponse = {
   success: true;
   /** Single-use token to exchange for the access token, valid for 30 minutes */
   public_token: string;
+};
+
+/** Response of sandbox.larkspur.open */
+export type SandboxLarkspurOpenResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Signs in to Larkspur once, within two minutes, and opens the page */
+  url: string;
 };
 
 /** Response of telephone-encounters.create */

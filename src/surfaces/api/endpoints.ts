@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../http/endpoint.ts';
 import { linkDirectorySearch, linkEmrsList, linkTokenCreate, linkTokenExchange } from './link.ts';
 import { recordLists } from './recordLists.ts';
-import { sandboxPublicTokenCreate } from './sandbox.ts';
+import { sandboxLarkspurOpen, sandboxPublicTokenCreate } from './sandbox.ts';
 import { accountConnectionReport, accountDelete, accountRotateToken, accountsList } from './v1/accounts.ts';
 import {
   appointmentsCreate,
@@ -54,6 +54,7 @@ export const endpoints: readonly Endpoint[] = byResource([
   accountDelete,
   accountsList,
   sandboxPublicTokenCreate,
+  sandboxLarkspurOpen,
   telephoneEncountersCreate,
   telephoneEncountersActionsCreate,
   appointmentsCreate,
