@@ -59,9 +59,15 @@ type HoldOptions = ClientOption & {
 };
 
 export async function listHoldsCommand(config: Config, { client, json }: ClientOption): Promise<void> {
-  const legal_holds = await withAudit(config, async (db) => {
+  const legal_holds = await withAudit(config, async (db, audit) => {
     const client_id = await findClient(db, client);
-    return db.tenant(client_id, (tx) => listHolds(tx, client_id));
+    return db.tenant(client_id, async (tx) => {
+      const holds = await listHolds(tx, client_id);
+      const mrns = holds.flatMap(({ patient_mrn }) => (patient_mrn === null ? [] : [patient_mrn]));
+      const entry = { client_id, ...command_line, action: 'legal_hold.list', outcome: 'listed', subject: client_id };
+      await audit.recordInTransaction(tx, { ...entry, mrns });
+      return holds;
+    });
   });
   if (json) return printJson({ legal_holds });
   const rows = legal_holds.map((hold) => [
