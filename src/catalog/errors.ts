@@ -236,7 +236,7 @@ export const errors = {
     message: 'The job can no longer be canceled: it has started or finished.',
   },
   job_not_repeatable: { status: 409, message: '{reason}' },
-  not_in_larkspur: { status: 409, message: '{reason}' },
+  job_not_openable: { status: 409, message: '{reason}' },
   job_not_reviewable: { status: 409, message: 'This job is not waiting for review, or has already been reviewed.' },
   master_key_in_settings: {
     status: 409,

@@ -84,7 +84,7 @@ const fills: Fills = {
   claim_exists: { claim_id: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   first_sync_pending: { list: 'providers' },
   job_not_repeatable: { reason: 'The job has not finished yet.' },
-  not_in_larkspur: { reason: 'Job 1042 has not finished yet. Open it after its event.' },
+  job_not_openable: { reason: 'Job 1042 has not finished yet. Open it after its event.' },
   body_too_complex: { limit: '32 levels of nesting' },
   body_too_large: { limit: '1 MB' },
   media_type_unsupported: { expected: 'application/json' },

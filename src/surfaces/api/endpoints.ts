@@ -1,7 +1,8 @@
 import type { Endpoint } from '../../http/endpoint.ts';
+import { sandboxEmrOpen } from '../sandbox/openInEmr.ts';
 import { linkDirectorySearch, linkEmrsList, linkTokenCreate, linkTokenExchange } from './link.ts';
 import { recordLists } from './recordLists.ts';
-import { sandboxLarkspurOpen, sandboxPublicTokenCreate } from './sandbox.ts';
+import { sandboxPublicTokenCreate } from './sandbox.ts';
 import { accountConnectionReport, accountDelete, accountRotateToken, accountsList } from './v1/accounts.ts';
 import {
   appointmentsCreate,
@@ -54,7 +55,7 @@ export const endpoints: readonly Endpoint[] = byResource([
   accountDelete,
   accountsList,
   sandboxPublicTokenCreate,
-  sandboxLarkspurOpen,
+  sandboxEmrOpen,
   telephoneEncountersCreate,
   telephoneEncountersActionsCreate,
   appointmentsCreate,

@@ -2,7 +2,6 @@ import { Type } from 'typebox';
 import { endpoint } from '../../http/endpoint.ts';
 import { credential_max, secret, success } from '../../model/fields.ts';
 import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
-import { opened_fields, opened_url, openInLarkspur } from '../sandbox/openInLarkspur.ts';
 
 /** Links an account without a browser, for automated tests. The EMR sign-in is a real one. */
 export const sandboxPublicTokenCreate = endpoint({
@@ -68,33 +67,5 @@ export const sandboxPublicTokenCreate = endpoint({
     ctx.lookups.clear();
     ctx.notifications.notify('chartwire_jobs', client.id);
     return response;
-  },
-});
-
-/** Issued to the sandbox's own client only, because whoever opens it sees all charts of the practice. */
-export const sandboxLarkspurOpen = endpoint({
-  id: 'sandbox.larkspur.open',
-  surface: 'api',
-  group: 'Sandbox',
-  method: 'POST',
-  path: '/sandbox/larkspur/open',
-  auth: 'client',
-  sandbox: true,
-  returns_secret: true,
-  summary: 'Open a chart in Larkspur',
-  description:
-    'Returns a link that signs in to Larkspur, the sandbox’s EMR, and opens what a job wrote: the patient’s chart, the schedule or the claim, with the new entry highlighted. With `mrn` it opens the chart. The link works once, within two minutes.',
-  body: Type.Object(opened_fields, {
-    schema_name: 'SandboxLarkspurOpen',
-    description: 'What to open: either `job_id` or `mrn`',
-  }),
-  response: Type.Object({ success, url: opened_url }),
-  errors: ['record_not_found', 'patient_not_found', 'not_in_larkspur', 'sandbox_client_required', 'emr_unavailable'],
-  example: { body: { mrn: 'LK100001' } },
-  handle: async ({ ctx, client, body, inTransaction, auditPatients, auditSubject }) => {
-    const { url, mrn } = await openInLarkspur(ctx, client, body);
-    auditPatients([mrn]);
-    auditSubject({ job_id: body.job_id });
-    return inTransaction(async () => ({ success: true, url }));
   },
 });

@@ -6,7 +6,7 @@ import { findAccountByToken } from '../../../product/accounts/accounts.ts';
 import { findClient, findClientByPublicId } from '../../../product/clients/clients.ts';
 import { requestWrite } from '../../../product/writes/requestWrite.ts';
 import { createTelephoneEncounter } from '../../../product/writes/telephone-encounters/telephoneEncounter.create.ts';
-import { opened_fields, opened_url, openInLarkspur } from '../../sandbox/openInLarkspur.ts';
+import { opened_fields, opened_url, openInEmr } from '../../sandbox/openInEmr.ts';
 import type { SandboxEmr } from '../../sandbox/sandboxEmr.ts';
 import { sandbox_state } from './schema.ts';
 
@@ -122,14 +122,14 @@ export const sandboxEndpoints = (findEmr: FindSandboxEmr): readonly Endpoint[] =
       errors: [
         'record_not_found',
         'patient_not_found',
-        'not_in_larkspur',
+        'job_not_openable',
         'sandbox_client_required',
         'emr_unavailable',
       ],
       handle: async ({ ctx, body: { client_id, ...opened }, auditPatients, auditSubject }) => {
         const client = await findClientByPublicId(ctx, client_id);
         if (!client) throw apiError('record_not_found', { noun: 'Client', id: client_id });
-        const { url, mrn } = await openInLarkspur(ctx, client, opened);
+        const { url, mrn } = await openInEmr(ctx, client, opened);
         auditPatients([mrn]);
         auditSubject({ client_id: client.id, job_id: opened.job_id });
         return { success: true, url };

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
-import { text } from '../../model/fields.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { success, text } from '../../model/fields.ts';
 import type { Client } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
 import { ControlRefused, callControl, emr } from './faultSwitches.ts';
@@ -20,11 +21,39 @@ export const opened_url = Type.String({
   examples: ['http://127.0.0.1:4100/open/EXAMPLE'],
 });
 
+/** Issued to the sandbox's own client only, because whoever opens it sees all charts of the practice. */
+export const sandboxEmrOpen = endpoint({
+  id: 'sandbox.larkspur.open',
+  surface: 'api',
+  group: 'Sandbox',
+  method: 'POST',
+  path: '/sandbox/larkspur/open',
+  auth: 'client',
+  sandbox: true,
+  returns_secret: true,
+  summary: 'Open a chart in Larkspur',
+  description:
+    'Returns a link that signs in to Larkspur, the sandbox’s EMR, and opens what a job wrote: the patient’s chart, the schedule or the claim, with the new entry highlighted. With `mrn` it opens the chart. The link works once, within two minutes.',
+  body: Type.Object(opened_fields, {
+    schema_name: 'SandboxLarkspurOpen',
+    description: 'What to open: either `job_id` or `mrn`',
+  }),
+  response: Type.Object({ success, url: opened_url }),
+  errors: ['record_not_found', 'patient_not_found', 'job_not_openable', 'sandbox_client_required', 'emr_unavailable'],
+  example: { body: { mrn: 'LK100001' } },
+  handle: async ({ ctx, client, body, inTransaction, auditPatients, auditSubject }) => {
+    const { url, mrn } = await openInEmr(ctx, client, body);
+    auditPatients([mrn]);
+    auditSubject({ job_id: body.job_id });
+    return inTransaction(async () => ({ success: true, url }));
+  },
+});
+
 /**
  * A link that signs in to Larkspur's screens and opens what a job wrote, or a chart. Only for the client that the sandbox
  * created, because the screens show all patients of the practice. `mrn` is the patient's, for the audit log.
  */
-export async function openInLarkspur(
+export async function openInEmr(
   ctx: Context,
   client: Client,
   { job_id, mrn }: Static<typeof opened>,
@@ -44,7 +73,7 @@ export async function openInLarkspur(
     return { url: larkspur.url + path, mrn: patient_mrn };
   } catch (error) {
     if (!(error instanceof ControlRefused) || error.status !== 404) throw error;
-    if (patient_mrn === null) throw apiError('not_in_larkspur', { reason: `Job ${job_id} is not about a patient.` });
+    if (patient_mrn === null) throw apiError('job_not_openable', { reason: `Job ${job_id} is not about a patient.` });
     throw apiError('patient_not_found', undefined, { field: mrn === undefined ? 'job_id' : 'mrn', cause: error });
   }
 }
@@ -66,7 +95,7 @@ async function requireWritten(ctx: Context, client_id: string, job_id: number, u
        WHERE job.client_id = ${client_id} AND job.id = ${job_id}`,
   );
   if (!job) throw apiError('record_not_found', { noun: 'Job', id: String(job_id) }, { field: 'job_id' });
-  const reject = (reason: string) => apiError('not_in_larkspur', { reason: `Job ${job_id} ${reason}` });
+  const reject = (reason: string) => apiError('job_not_openable', { reason: `Job ${job_id} ${reason}` });
   if (job.connector !== 'larkspur' || !isSameHost(job.emr_address, url)) throw reject('was sent to another EMR.');
   if (!job.finished) throw reject('has not finished yet. Open it after its event.');
   if (job.mrn === null && job.markers.length === 0) throw reject('is not about a patient.');
@@ -74,5 +103,5 @@ async function requireWritten(ctx: Context, client_id: string, job_id: number, u
 }
 
 function isSameHost(address: string, url: string): boolean {
-  return URL.canParse(address) && new URL(address).host === new URL(url).host;
+  return new URL(address).host === new URL(url).host;
 }
