@@ -4,8 +4,9 @@ import type { Medication } from '../charts/medications.ts';
 import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
 import type { Context } from '../context.ts';
 import type { HistoryEntry } from '../records/history.ts';
-import { billingParts, recordParts } from './chartSections.ts';
-import { addressLine, chartPath, factList, type Html, html, newMark, type Part, part, parts, table } from './html.ts';
+import { billingParts, documentPart, orderPart, previousAddressPart, visitPart } from './chartSections.ts';
+import { chartSummary, patientBanner } from './chartSummary.ts';
+import { addressLine, chartPath, factList, type Html, html, newMark, type Part, part, table, tabs } from './html.ts';
 import { type Frame, page } from './page.ts';
 import { type Chart, chartRow, readChart } from './readChart.ts';
 import { referralPart } from './referrals.ts';
@@ -31,32 +32,47 @@ export function serveChart(app: FastifyInstance, context: Context): void {
 
 function chartPage(frame: Frame, chart: Chart): Html {
   const { patient } = chart;
-  const path = chartPath(patient.patientId);
   return page(
-    frame,
+    { ...frame, wide: true },
     `${patient.lastName}, ${patient.firstName}`,
-    html`<div class="chart-head">
-<div>
-<p class="crumb"><a href="/patients">Patients</a></p>
-<h1>${patient.lastName}, ${patient.firstName} ${patient.middleName}</h1>
-<p class="facts"><span>MRN ${patient.mrn}</span><span>Birth date ${patient.birthDate ?? 'unknown'}</span><span>Sex ${patient.sexCode}</span></p>
-</div>
-${patient.mergedInto === null && html`<div class="row"><a class="button" href="${path}/edit">Edit contact details</a><a class="button quiet" href="${path}/documents/new">Add document</a><a class="button quiet" href="${path}/merge">Merge</a></div>`}
-</div>
-${patient.mergedInto !== null && html`<p class="alert">This chart is inactive. It was merged into <a href="${chartPath(patient.mergedInto)}">another chart</a>.</p>`}
-${parts('Chart', [
-  demographics(chart),
-  ...billingParts(chart),
-  part('Medications', 'No medications.', medicationTable(chart.medications)),
-  part('Pharmacies', 'No pharmacies.', pharmacyTable(chart)),
-  part('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart)),
-  taskPart(chart),
-  notePart(chart),
-  referralPart(chart),
-  ...recordParts(chart),
-  part('History', 'No changes.', historyTable(chart)),
+    html`${patient.mergedInto !== null && html`<p class="alert">This chart is inactive. It was merged into <a href="${chartPath(patient.mergedInto)}">another chart</a>.</p>`}
+${tabs('Chart', patientBanner(chart), [
+  { id: 'summary', title: 'Summary', content: [chartSummary(chart), demographics(chart).content] },
+  { id: 'visits', title: 'Visits', content: contents([visitPart(chart), notePart(chart)]) },
+  {
+    id: 'calls',
+    title: 'Calls and tasks',
+    content: contents([
+      part('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart)),
+      taskPart(chart),
+    ]),
+  },
+  {
+    id: 'medication',
+    title: 'Medications',
+    content: contents([
+      part('Medications', 'No medications.', medicationTable(chart.medications)),
+      part('Pharmacies', 'No pharmacies.', pharmacyTable(chart)),
+    ]),
+  },
+  {
+    id: 'orders-and-referrals',
+    title: 'Orders and referrals',
+    content: contents([orderPart(chart), referralPart(chart)]),
+  },
+  { id: 'billing', title: 'Billing', content: contents(billingParts(chart)) },
+  { id: 'files', title: 'Documents', content: contents([documentPart(chart)]) },
+  {
+    id: 'changes',
+    title: 'History',
+    content: contents([part('History', 'No changes.', historyTable(chart)), previousAddressPart(chart)]),
+  },
 ])}`,
   );
+}
+
+function contents(parts: Part[]): Html[] {
+  return parts.map(({ content }) => content);
 }
 
 function demographics({ patient, guarantors, isNew, name }: Chart): Part {

@@ -31,38 +31,41 @@ export function billingParts(chart: Chart): Part[] {
   ];
 }
 
-export function recordParts(chart: Chart): Part[] {
-  const { patient, encounters, orders, time, name } = chart;
+export function visitPart(chart: Chart): Part {
+  const { encounters, name } = chart;
   const encounterRows = encounters.map((encounter) =>
     // Telephone encounters have a section of their own, whose entries have these ids.
     chartRow(chart, encounter.visitType === TELEPHONE ? '' : `appointment-${encounter.encounterId}`, [
       visitTime(encounter),
-      encounter.visitType,
-      encounter.statusCode,
+      chart.visitType(encounter.visitType),
+      chart.visitStatus(encounter.statusCode),
       name('provider', encounter.providerId),
       encounter.facilityName,
       encounter.reason,
     ]),
   );
-  const addressRows = patient.addressHistory.map(({ replacedAt, address, replacedBy }) => [
+  return part(
+    'Appointments and encounters',
+    'No appointments.',
+    table('Appointments and encounters', ['Time', 'Type', 'Status', 'Provider', 'Location', 'Reason'], encounterRows),
+  );
+}
+
+export function orderPart(chart: Chart): Part {
+  return part('Orders', 'No orders.', chart.orders.map(orderArticle(chart)));
+}
+
+export function previousAddressPart({ patient, time }: Chart): Part {
+  const rows = patient.addressHistory.map(({ replacedAt, address, replacedBy }) => [
     time(replacedAt),
     addressLine(address),
     replacedBy,
   ]);
-  return [
-    part(
-      'Appointments and encounters',
-      'No appointments.',
-      table('Appointments and encounters', ['Time', 'Type', 'Status', 'Provider', 'Location', 'Reason'], encounterRows),
-    ),
-    part('Orders', 'No orders.', orders.map(orderArticle(chart))),
-    documentPart(chart),
-    part(
-      'Previous addresses',
-      'No previous addresses.',
-      table('Previous addresses', ['Until', 'Address', 'Changed by'], addressRows),
-    ),
-  ];
+  return part(
+    'Previous addresses',
+    'No previous addresses.',
+    table('Previous addresses', ['Until', 'Address', 'Changed by'], rows),
+  );
 }
 
 /** Struck through if the visit did not or will not take place, as on the schedule. */
@@ -175,7 +178,7 @@ ${results && table(`Results for order ${order.orderId}`, ['Test', 'Value', 'Rang
 </article>`;
 };
 
-function documentPart(chart: Chart): Part {
+export function documentPart(chart: Chart): Part {
   const { patient, documents, folders, time, name } = chart;
   const filled = folders
     .map((path) => [path, documents.filter(({ folderPath }) => folderPath === path)] as const)
