@@ -53,6 +53,7 @@ const by_code: { readonly [Code in ErrorCode]?: string } = {
   job_not_openable: 'Send a job that has finished and is about a patient of the sandbox’s practice.',
   sandbox_client_required: 'Send the credentials in sandbox.json.',
   document_type_unsupported: 'Convert the document to PDF, JPEG or PNG.',
+  document_broken: 'Open the document and print it to a new PDF, then upload that.',
   document_too_large: 'Split the document, or reduce its resolution.',
   document_over_emr_limit: 'Split the document, or reduce its resolution.',
   event_streams_exceeded: 'Close a stream, or register a webhook endpoint.',
