@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
-const registry = 'https://registry.npmjs.org';
+const public_registry = 'https://registry.npmjs.org';
 const parallel_downloads = 24;
 const timeout_ms = 60_000;
 
@@ -40,7 +40,7 @@ export function isPlainNpm(environment) {
 }
 
 /** `runsHere` says whether a package is for this platform. Throws if anything is not as expected: npm can try then. */
-export async function installPackages(root, runsHere) {
+export async function installPackages(root, runsHere, registry = public_registry) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const { allowScripts = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const waiting = [...listNeeded(packages, runsHere)];
@@ -48,7 +48,7 @@ export async function installPackages(root, runsHere) {
   rmSync(join(root, 'node_modules'), { recursive: true, force: true });
   const work = async () => {
     for (let path = waiting.pop(); path; path = waiting.pop()) {
-      const archive = await download(path, packages[path]);
+      const archive = await download(registry, path, packages[path]);
       unpack(gunzipSync(archive), join(root, path));
     }
   };
@@ -94,7 +94,7 @@ function nameOf(path) {
   return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 }
 
-async function download(path, { name = nameOf(path), version, resolved, integrity, link }) {
+async function download(registry, path, { name = nameOf(path), version, resolved, integrity, link }) {
   const url = `${registry}/${name}/-/${name.split('/').pop()}-${version}.tgz`;
   if (link || (resolved !== undefined && resolved !== url)) throw new Error(`${name} is not from the registry.`);
   const archive = await fetchArchive(url).catch(() => fetchArchive(url));
