@@ -74,10 +74,7 @@ export async function tryItValues(ctx: Context, sandbox: Sandbox) {
   };
 }
 
-type SampleIds = Record<
-  'appointment_id' | 'appointment_ehr_id' | 'job_id' | 'patient_id' | 'provider_id' | 'location_id' | 'event_id',
-  string | null
->;
+type SampleIds = Record<'appointment_id' | 'appointment_ehr_id' | 'job_id' | 'patient_id' | 'event_id', string | null>;
 
 /** By the sources that endpoints declare (`found_in`), so that samples have IDs without a request for each. */
 function findable(ids: Partial<SampleIds>): Record<string, string | null | undefined> {
@@ -86,14 +83,12 @@ function findable(ids: Partial<SampleIds>): Record<string, string | null | undef
     'sandbox#/appointment_ehr_id': ids.appointment_ehr_id,
     'sandbox#/job_id': ids.job_id,
     'GET /v1/patients?mrn=LK100001#/patients/0/id': ids.patient_id,
-    'GET /v1/providers#/providers/0/id': ids.provider_id,
-    'GET /v1/locations#/locations/0/id': ids.location_id,
     'GET /v1/webhook-events#/webhook_events/0/id': ids.event_id,
   };
 }
 
 /**
- * Ids that differ between installations: of records, the newest event, and a job. Of appointments, one without a claim;
+ * Ids that differ between installations: of a patient, the newest event, and a job. Of appointments, one without a claim;
  * a job with an event is preferred to a newer one without.
  */
 async function sampleIds(ctx: Context, access_token: string): Promise<Partial<SampleIds>> {
@@ -108,11 +103,7 @@ async function sampleIds(ctx: Context, access_token: string): Promise<Partial<Sa
       (SELECT replace(event_id::text, '-', '') FROM jobs WHERE client_id = ${client_id} AND account_id = ${account.id}
          AND event_id IS NOT NULL ORDER BY id DESC LIMIT 1) AS event_id,
       (SELECT doc ->> 'id' FROM patients WHERE client_id = ${client_id} AND organization_id = ${organization_id}
-         AND mrn = 'LK100001' LIMIT 1) AS patient_id,
-      (SELECT doc ->> 'id' FROM providers WHERE client_id = ${client_id} AND organization_id = ${organization_id}
-        ORDER BY id LIMIT 1) AS provider_id,
-      (SELECT doc ->> 'id' FROM locations WHERE client_id = ${client_id} AND organization_id = ${organization_id}
-        ORDER BY id LIMIT 1) AS location_id
+         AND mrn = 'LK100001' LIMIT 1) AS patient_id
       FROM (SELECT) AS one LEFT JOIN (
         SELECT doc ->> 'id' AS appointment_id, ehr_id AS appointment_ehr_id FROM appointments
          WHERE client_id = ${client_id} AND organization_id = ${organization_id} AND ehr_id IS NOT NULL
