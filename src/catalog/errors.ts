@@ -268,6 +268,11 @@ export const errors = {
     message:
       '{document} is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.',
   },
+  document_broken: {
+    status: 415,
+    message:
+      '{document} is a PDF that cannot be read: it is damaged or incomplete, or has other content attached. Print it to a new PDF and upload that.',
+  },
   document_type_unsupported: { status: 415, message: '{document} must be a PDF, JPEG or PNG file.' },
   body_encoding_unsupported: {
     status: 415,
@@ -319,6 +324,8 @@ type Details = {
   retry_after_s?: number;
   cause?: unknown;
   errors?: readonly FieldError[];
+  /** What the placeholders of the message stand for. */
+  values?: Readonly<Record<string, string>>;
 };
 
 /** Codes of errors that say which fields of a request are invalid. */
@@ -338,6 +345,7 @@ export class ApiError extends Error {
   /** All invalid fields, the one of the message first. Undefined for errors that are not about fields. */
   readonly errors: readonly FieldError[] | undefined;
   readonly ids: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
     super(message, { cause: details.cause });
@@ -349,6 +357,7 @@ export class ApiError extends Error {
     this.errors =
       details.errors ?? (validation_codes.has(code) ? [{ field: details.field ?? null, code, message }] : undefined);
     this.ids = details.ids ?? {};
+    this.values = details.values ?? {};
   }
 }
 
@@ -359,7 +368,7 @@ export function apiError<Code extends ErrorCode>(
     ? [fill?: undefined, details?: Details]
     : [fill: Fill<Code>, details?: Details]
 ): ApiError {
-  return new ApiError(code, errorMessage(code, fill ?? {}), details);
+  return new ApiError(code, errorMessage(code, fill ?? {}), { ...details, values: fill ?? {} });
 }
 
 /** The message of a code. Values of placeholders that are missing stay empty: `apiError` is checked by the compiler. */

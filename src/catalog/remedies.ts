@@ -51,6 +51,7 @@ const by_code: { readonly [Code in ErrorCode]?: string } = {
   legal_hold_active: 'Have the legal hold lifted first, if it no longer applies.',
   job_not_repeatable: 'Read the job. Only failed jobs can run again.',
   document_type_unsupported: 'Convert the document to PDF, JPEG or PNG.',
+  document_broken: 'Open the document and print it to a new PDF, then upload that.',
   document_too_large: 'Split the document, or reduce its resolution.',
   document_over_emr_limit: 'Split the document, or reduce its resolution.',
   event_streams_exceeded: 'Close a stream, or register a webhook endpoint.',

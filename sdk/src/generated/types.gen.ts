@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'database_unavailable'
   | 'document_action_refused'
   | 'document_attachment_refused'
+  | 'document_broken'
   | 'document_over_emr_limit'
   | 'document_script_refused'
   | 'document_too_large'

@@ -23,6 +23,7 @@ const fills: Fills = {
   document_script_refused: { document: 'document' },
   document_action_refused: { document: 'document' },
   document_attachment_refused: { document: 'document' },
+  document_broken: { document: 'document' },
   document_type_unsupported: { document: 'document' },
   fixed_field: { field: 'dob' },
   fixed_appointment_field: { field: 'mrn' },
