@@ -5,7 +5,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+// @ts-expect-error: plain JavaScript, which has no types.
 import { packFolder } from '../../scripts/archive.mjs';
+// @ts-expect-error: plain JavaScript, which has no types.
 import { installPackages, isPlainNpm, listNeeded } from '../../scripts/packages.mjs';
 
 const root = resolve(import.meta.dirname, '../..');
