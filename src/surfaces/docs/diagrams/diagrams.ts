@@ -26,25 +26,30 @@ import {
 type Diagram = (width: 'wide' | 'narrow') => Drawing;
 
 /** By the name of the file in `docs/images`, by which guides refer to them. States and times are those of the code. */
-const diagrams: Readonly<Record<string, Diagram>> = {
-  'write.svg': drawWrite,
-  'job-states.svg': drawJobStates,
-  'link-sequence.svg': drawLinkSequence,
-  'delivery-retries.svg': drawDeliveryRetries,
-  'high-availability.svg': drawHighAvailability,
-  'fhir-sign-in.svg': drawFhirSignIn,
+const diagrams: Readonly<Record<string, { title: string; draw: Diagram }>> = {
+  'write.svg': { title: 'A write, from its request to its event', draw: drawWrite },
+  'job-states.svg': { title: 'The states of a job', draw: drawJobStates },
+  'link-sequence.svg': { title: 'The sequence of Link', draw: drawLinkSequence },
+  'delivery-retries.svg': { title: 'The attempts of a delivery', draw: drawDeliveryRetries },
+  'high-availability.svg': {
+    title: 'Processes and databases of a highly available installation',
+    draw: drawHighAvailability,
+  },
+  'fhir-sign-in.svg': { title: 'Which FHIR sign-in to choose', draw: drawFhirSignIn },
 };
 
 /** The diagram of an image's address, in both layouts; the style sheet shows one. Undefined for other images. */
 export function findDiagram(address: string, alternative: string): Html | undefined {
-  const draw = diagrams[address.replace(/^\/docs\/images\//, '')];
+  const { draw } = diagrams[address.replace(/^\/docs\/images\//, '')] ?? {};
   if (!draw) return undefined;
   return html`<span class="diagram">${inline(draw('wide'), alternative, 'wide')}${inline(draw('narrow'), alternative, 'narrow')}</span>`;
 }
 
 /** The files that are generated, by name. */
 export function diagramFiles(): Record<string, string> {
-  return Object.fromEntries(Object.entries(diagrams).map(([name, draw]) => [name, toFile(draw('wide'))]));
+  return Object.fromEntries(
+    Object.entries(diagrams).map(([name, { title, draw }]) => [name, toFile(draw('wide'), title)]),
+  );
 }
 
 /** From a request to its webhook. */

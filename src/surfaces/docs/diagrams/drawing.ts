@@ -73,8 +73,9 @@ export function inline({ width, height, parts }: Drawing, alternative: string, s
 }
 
 /** As a file, for readers of the repository: with its colors, light and dark. */
-export function toFile({ width, height, parts }: Drawing): string {
+export function toFile({ width, height, parts }: Drawing, title: string): string {
   return html`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="-8 -8 ${width + 16} ${height + 16}">
+<title>${title}</title>
 <style>${new Html(colors)}</style>
 ${parts}
 </svg>
