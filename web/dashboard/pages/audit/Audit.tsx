@@ -50,7 +50,11 @@ const columns: Column<RecordGroup>[] = [
       </>
     ),
   },
-  { head: 'About', cell: ({ first }) => <Subject record={first} />, phone: 'line' },
+  {
+    head: 'About',
+    cell: ({ first }) => (first.job_id === null && first.account === null ? '–' : <Subject record={first} />),
+    phone: 'line',
+  },
   { head: 'Outcome', cell: ({ first }) => <Result record={first} />, phone: 'end' },
   { head: 'Time', cell: ({ first }) => <Timestamp at={first.at} /> },
 ];
@@ -70,7 +74,7 @@ function describeActor({ actor_kind, actor, actor_name, client_name, address }: 
 
 /** The job or account that the record is about; ids are in the details. */
 function Subject({ record: { job_id, client_id, account } }: { record: AuditRecord }) {
-  if (job_id === null) return account === null ? '–' : <span className="own-id">{account}</span>;
+  if (job_id === null) return <span className="secondary breakable">{account}</span>;
   if (client_id === null) return `Job ${job_id}`;
   return (
     <Anchor component={Link} href={`~/dashboard/clients/${client_id}/jobs/${job_id}`} size="sm">
