@@ -232,6 +232,12 @@ export const errors = {
     message: 'The job can no longer be canceled: it has started or finished.',
   },
   job_not_repeatable: { status: 409, message: '{reason}' },
+  job_not_editable: { status: 409, message: '{reason}' },
+  edited_copy_exists: {
+    status: 409,
+    message:
+      'An operator has edited the failed request and sent it again as job {job_id}. Use what that job creates instead.',
+  },
   job_not_reviewable: { status: 409, message: 'This job is not waiting for review, or has already been reviewed.' },
   master_key_in_settings: {
     status: 409,

@@ -84,6 +84,8 @@ const fills: Fills = {
   legal_hold_active: { hold: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   claim_exists: { claim_id: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   first_sync_pending: { list: 'providers' },
+  edited_copy_exists: { job_id: '1043' },
+  job_not_editable: { reason: 'The job has not finished yet.' },
   job_not_repeatable: { reason: 'The job has not finished yet.' },
   body_too_complex: { limit: '32 levels of nesting' },
   body_too_large: { limit: '1 MB' },

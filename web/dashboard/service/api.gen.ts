@@ -11,7 +11,7 @@ export const job_requests = {"telephone_encounter.create":{"method":"POST","path
 
 export const api_routes = {"link.token.create":{"method":"POST","path":"/link/token/create"},"link.token.exchange":{"method":"GET","path":"/link/token/exchange"},"link.emrs.list":{"method":"GET","path":"/link/emrs"},"link.directory.search":{"method":"GET","path":"/link/directory"},"account.connection-report":{"method":"GET","path":"/v1/account/connection-report"},"account.rotate-token":{"method":"POST","path":"/v1/account/rotate-token"},"account.delete":{"method":"DELETE","path":"/v1/account"},"accounts.list":{"method":"GET","path":"/v1/accounts"},"sandbox.public_token.create":{"method":"POST","path":"/sandbox/public_token/create"},"telephone-encounters.create":{"method":"POST","path":"/v1/telephone-encounters"},"telephone-encounters.actions.create":{"method":"POST","path":"/v1/telephone-encounters/actions"},"appointments.create":{"method":"POST","path":"/v1/appointments"},"appointments.list":{"method":"GET","path":"/v1/appointments"},"appointments.get":{"method":"GET","path":"/v1/appointments/{id}"},"appointments.get-by-ehr-id":{"method":"GET","path":"/v1/appointments/ehr/{ehr_id}"},"appointments.update":{"method":"PATCH","path":"/v1/appointments/{id}"},"appointments.fetch":{"method":"POST","path":"/v1/appointments/fetch"},"availability.list":{"method":"GET","path":"/v1/availability"},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch"},"documents.create":{"method":"POST","path":"/v1/documents"},"documents.get":{"method":"GET","path":"/v1/documents/{id}"},"payments.create":{"method":"POST","path":"/v1/payments"},"tasks.create":{"method":"POST","path":"/v1/tasks"},"tasks.notes.create":{"method":"POST","path":"/v1/tasks/notes"},"notes.create":{"method":"POST","path":"/v1/notes"},"patient-notes.create":{"method":"POST","path":"/v1/patient-notes"},"claims.create":{"method":"POST","path":"/v1/claims"},"claims.list":{"method":"GET","path":"/v1/claims"},"providers.list":{"method":"GET","path":"/v1/providers"},"providers.update-by-ehr-id":{"method":"PATCH","path":"/v1/providers/ehr/{ehr_id}"},"providers.update":{"method":"PATCH","path":"/v1/providers/{id}"},"locations.list":{"method":"GET","path":"/v1/locations"},"locations.update":{"method":"PATCH","path":"/v1/locations/{id}"},"staff.list":{"method":"GET","path":"/v1/staff"},"pharmacies.list":{"method":"GET","path":"/v1/pharmacies"},"visit-types.list":{"method":"GET","path":"/v1/visit-types"},"visit-statuses.list":{"method":"GET","path":"/v1/visit-statuses"},"insurance-providers.list":{"method":"GET","path":"/v1/insurance-providers"},"referring-providers.list":{"method":"GET","path":"/v1/referring-providers"},"referring-providers.create":{"method":"POST","path":"/v1/referring-providers"},"patients.list":{"method":"GET","path":"/v1/patients"},"patients.search":{"method":"POST","path":"/v1/patients/search"},"patients.create":{"method":"POST","path":"/v1/patients"},"patients.get":{"method":"GET","path":"/v1/patients/{id}"},"patients.update":{"method":"PATCH","path":"/v1/patients/{id}"},"patients.fetch":{"method":"POST","path":"/v1/patients/fetch"},"patients.insurances.list":{"method":"GET","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.create":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}"},"orders.list":{"method":"GET","path":"/v1/orders"},"referrals.list":{"method":"GET","path":"/v1/referrals"},"referrals.create":{"method":"POST","path":"/v1/referrals"},"eligibility-checks.list":{"method":"GET","path":"/v1/eligibility-checks"},"eligibility-checks.benefits.list":{"method":"GET","path":"/v1/eligibility-checks/{id}/benefits"},"settings.get":{"method":"GET","path":"/v1/settings"},"sync.create":{"method":"POST","path":"/v1/sync"},"changes.list":{"method":"GET","path":"/v1/changes"},"jobs.list":{"method":"GET","path":"/v1/jobs"},"jobs.get":{"method":"GET","path":"/v1/jobs/{job_id}"},"jobs.run-again":{"method":"POST","path":"/v1/jobs/{job_id}/run-again"},"jobs.cancel":{"method":"POST","path":"/v1/jobs/{job_id}/cancel"},"requests.list":{"method":"GET","path":"/v1/requests"},"webhook-events.list":{"method":"GET","path":"/v1/webhook-events"},"webhook-events.stream":{"method":"GET","path":"/v1/webhook-events/stream"},"webhook-events.resend":{"method":"POST","path":"/v1/webhook-events/{id}/resend"},"webhook.create":{"method":"POST","path":"/v1/webhook"},"webhook.list":{"method":"GET","path":"/v1/webhook"},"webhook.update":{"method":"PATCH","path":"/v1/webhook/{id}"},"webhook.delete":{"method":"DELETE","path":"/v1/webhook/{id}"},"webhook.test":{"method":"POST","path":"/v1/webhook/{id}/test"},"webhook.deliveries.list":{"method":"GET","path":"/v1/webhook/{id}/deliveries"},"webhook.rotate-oldest-secret":{"method":"POST","path":"/v1/webhook/rotate-secret"},"webhook.rotate-secret":{"method":"POST","path":"/v1/webhook/{id}/rotate-secret"},"link.session.get":{"method":"GET","path":"/link/v1/session"},"link.practices.list":{"method":"GET","path":"/link/v1/practices"},"link.practice.choose":{"method":"POST","path":"/link/v1/practice"},"link.consent.create":{"method":"POST","path":"/link/v1/consent"},"link.sign-in.create":{"method":"POST","path":"/link/v1/sign-in"},"link.page-sign-in.create":{"method":"POST","path":"/link/v1/oauth/start"},"link.page-sign-in.finish":{"method":"POST","path":"/link/v1/oauth/finish"},"link.page-sign-in.get":{"method":"GET","path":"/link/v1/oauth/state"}} as const;
 
-export const job_filters = ["queued","running","parked","succeeded","partial","failed","needs_review","cancelled","unresolved","unfixed"] as const;
+export const job_filters = ["queued","running","retrying","parked","succeeded","partial","failed","needs_review","cancelled","unresolved","unfixed"] as const;
 
 export const review_outcomes = ["done","not_done"] as const;
 
@@ -58,6 +58,10 @@ export const endpoints = {
   'jobs.run-again': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/run-again' },
   'jobs.cancel': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/cancel' },
   'jobs.review': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/review' },
+  'jobs.edit.form': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/edit' },
+  'jobs.edit.choices': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/edit/choices' },
+  'jobs.edit.dry-run': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/edit/dry-run' },
+  'jobs.edit.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/edit' },
   'eventTypes.list': { method: 'GET', path: '/dashboard/api/event-types' },
   'events.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/events' },
   'events.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/events/{id}' },
@@ -439,6 +443,8 @@ export type ChangedField = {
   note?: string;
 };
 
+export type Choice = { value: string; label: string; record?: { kind: string; id: string } | null };
+
 export type Claim = {
   id: string;
   emr_claim_id: string;
@@ -685,6 +691,33 @@ export type Disposal = {
   rows: number;
   first_at: string;
   last_at: string;
+};
+
+export type DryRun = { success: true; dry_run: true; emr_checked: boolean; would: Array<WouldDo> };
+
+export type EditField = {
+  name: string;
+  value: unknown;
+  names: Array<Choice>;
+  description: string;
+  input: "text" | "choice" | "boolean" | "number" | "date" | "list" | "json";
+  required: boolean;
+  max_length: number | null;
+  choices: Array<Choice>;
+  searchable: boolean;
+  cleared: boolean;
+  instead_of: Array<string>;
+  accepted: Array<string>;
+};
+
+export type EditForm = {
+  job_id: number;
+  type: string;
+  emr: string;
+  organization_id: string;
+  error: { code: string; message: string } | null;
+  fields: Array<EditField>;
+  saved_steps: Array<string>;
 };
 
 export type EligibilityBenefit = {
@@ -969,9 +1002,11 @@ export type InvitationRow = {
 export type JobDetails = {
   job_id: number;
   type: string;
-  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
+  state: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
   account: { id: string; reference_id: string; user_id: string; org_id: string };
   attempts: number;
+  retrying_since: string | null;
+  failing_step: string | null;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
@@ -980,7 +1015,9 @@ export type JobDetails = {
   review_outcome: "done" | "not_done" | null;
   run_again_of: number | null;
   operation_id: string;
+  organization_id: string;
   emr: string;
+  request: Array<RequestField>;
   input: Record<string, unknown>;
   reference: string | null;
   emr_requests: number | null;
@@ -992,6 +1029,7 @@ export type JobDetails = {
   next_try_at: string | null;
   waits_for: number | null;
   error: { code: string; message: string } | null;
+  existing_patient: { mrn: string; organization_id: string; id: string | null } | null;
   steps: Array<JobStep>;
   changes: Array<ChangedField>;
   event: JobEvent | null;
@@ -1002,6 +1040,9 @@ export type JobDetails = {
   attempt_trace_id: string | null;
   related: Array<JobRow>;
   not_again: string | null;
+  not_editable: string | null;
+  edited_from_job_id: number | null;
+  edited_copy: { job_id: number; state: string } | null;
 };
 
 export type JobEvent = {
@@ -1026,9 +1067,11 @@ export type JobPatient = { job_id: number; mrn: string | null; message: string |
 export type JobRow = {
   job_id: number;
   type: string;
-  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
+  state: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
   account: { id: string; reference_id: string; user_id: string; org_id: string };
   attempts: number;
+  retrying_since: string | null;
+  failing_step: string | null;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
@@ -1062,7 +1105,7 @@ export type KindRow = {
 
 export type LatestSync = {
   job_id: number;
-  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
+  state: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
   error_code: string | null;
   at: string;
 };
@@ -1432,6 +1475,8 @@ export type ReportRow = {
   error_message: string | null;
 };
 
+export type RequestField = { name: string; value: unknown; names: Array<Choice> };
+
 export type RequestRow = {
   id: string;
   at: string;
@@ -1661,6 +1706,15 @@ export type WebhookRow = {
   certificate: CertificateInfo | null;
 };
 
+export type WouldDo = {
+  action: "create" | "update" | "read" | "fail";
+  resource: string;
+  field?: string;
+  before?: string | null;
+  after?: string | null;
+  reasons: Reasons;
+};
+
 /** Path parameters, query, body and response of every endpoint. */
 export type Endpoints = {
   'session.create': {
@@ -1754,8 +1808,10 @@ export type Endpoints = {
     params: { client_id: string };
     query: {
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      organization_id?: string;
+      emr?: string;
       code?: string;
       from?: string;
       to?: string;
@@ -1764,7 +1820,12 @@ export type Endpoints = {
       before?: string;
       page_size?: number;
     };
-    response: { success: true; rows: Array<JobRow>; next: string | null };
+    response: {
+      success: true;
+      rows: Array<JobRow>;
+      next: string | null;
+      count: { jobs: number; more: boolean } | null;
+    };
   };
   'jobs.search': {
     params: { client_id: string };
@@ -1772,8 +1833,10 @@ export type Endpoints = {
       mrn?: string;
       reference?: string;
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      organization_id?: string;
+      emr?: string;
       code?: string;
       from?: string;
       to?: string;
@@ -1782,7 +1845,12 @@ export type Endpoints = {
       before?: string;
       page_size?: number;
     };
-    response: { success: true; rows: Array<JobRow>; next: string | null };
+    response: {
+      success: true;
+      rows: Array<JobRow>;
+      next: string | null;
+      count: { jobs: number; more: boolean } | null;
+    };
   };
   'jobs.patients': {
     params: { client_id: string };
@@ -1795,8 +1863,10 @@ export type Endpoints = {
       mrn?: string;
       reference?: string;
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      organization_id?: string;
+      emr?: string;
       code?: string;
       from?: string;
       to?: string;
@@ -1818,6 +1888,25 @@ export type Endpoints = {
     params: { client_id: string; job_id: string };
     body: { outcome: "done" | "not_done"; note: string };
     response: { success: true };
+  };
+  'jobs.edit.form': {
+    params: { client_id: string; job_id: string };
+    response: { success: true; form: EditForm };
+  };
+  'jobs.edit.choices': {
+    params: { client_id: string; job_id: string };
+    body: { field: string; search?: string; request?: Record<string, unknown> };
+    response: { success: true; choices: Array<Choice> };
+  };
+  'jobs.edit.dry-run': {
+    params: { client_id: string; job_id: string };
+    body: { request: Record<string, unknown> };
+    response: { success: true; result: DryRun };
+  };
+  'jobs.edit.create': {
+    params: { client_id: string; job_id: string };
+    body: { request: Record<string, unknown>; key: string; send_saved_again?: boolean };
+    response: { success: true; job_id: number };
   };
   'eventTypes.list': { response: { success: true; event_types: Array<EventTypeRow> } };
   'events.list': {
