@@ -102,7 +102,7 @@ function toPast(verb: string): string {
   return /[^aeiou]y$/.test(verb) ? `${verb.slice(0, -1)}ied` : `${verb}ed`;
 }
 
-/** Outcomes of actions without an HTTP status that did not do what was asked for. */
+/** Outcomes of failed actions that have no HTTP status. */
 const failures = ['refused', 'rejected', 'failed', 'forbidden', 'no_response', 'locked', 'unknown', 'outcome_unknown'];
 
 function isFailure(outcome: string): boolean {
