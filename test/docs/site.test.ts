@@ -196,7 +196,7 @@ describe('for programs and browsers', () => {
   });
 
   test.each([
-    ['/favicon.ico', '/docs/icon.svg'],
+    ['/favicon.ico', '/docs/brand/icon.svg'],
     ['/docs/', '/docs'],
     ['/docs/quickstart', '/docs'],
   ])('%s leads to %s', async (path, target) => {

@@ -11,7 +11,6 @@ import {
   ScrollArea,
   Select,
   Stack,
-  Text,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Suspense, useEffect } from 'react';
@@ -20,6 +19,7 @@ import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
 import { Loading, list_rows } from '../parts/Loading.tsx';
 import { EmptyState, PageTitle } from '../parts/layout.tsx';
+import { Mark } from '../parts/Mark.tsx';
 import { determineAccess, mayInAny } from '../service/access.ts';
 import { ClientProvider } from '../service/client.tsx';
 import { useQuery } from '../service/queries.ts';
@@ -75,9 +75,11 @@ export function Shell() {
               aria-label="Menu"
               aria-expanded={open}
             />
-            <Text fw={700} component={Link} href="/" c="inherit" td="none">
-              Chartwire
-            </Text>
+            <Link href="/" className="brand">
+              <Mark />
+              {/* On a phone the environment is more important. */}
+              <span className="wordmark">Chartwire</span>
+            </Link>
             {session.sandbox && (
               <Badge color="orange" variant="light">
                 Sandbox

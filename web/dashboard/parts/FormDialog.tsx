@@ -5,7 +5,7 @@ import type { ApiError } from '../service/api.ts';
 import { useAction } from '../service/queries.ts';
 import { InMenu } from './ActionMenu.tsx';
 import { ErrorAlert } from './errors.tsx';
-import { useToast } from './Toasts.tsx';
+import { showToast } from './Toasts.tsx';
 
 type Props<Result> = {
   /** The label of the button that opens the dialog. */
@@ -45,12 +45,11 @@ export function FormDialog<Result>(props: Props<Result>) {
     const onSuccess = () => {
       if (done) return;
       leave();
-      if (success) toast(success);
+      if (success) showToast(success);
     };
     mutate(new FormData(event.currentTarget), { onSuccess });
   };
   const in_menu = use(InMenu);
-  const toast = useToast();
   const color = danger ? { color: 'red' } : {};
   return (
     <>

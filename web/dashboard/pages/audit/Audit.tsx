@@ -23,7 +23,7 @@ const actor_types = [
 ];
 
 const columns: Column<AuditRecord>[] = [
-  { head: 'Time', cell: (record) => <Timestamp at={record.at} /> },
+  { head: 'Time', cell: (record) => <Timestamp at={record.at} show="exact" /> },
   {
     head: 'Actor',
     phone: 'line',

@@ -77,7 +77,7 @@ function Summary({ event }: { event: EventDetails }) {
     <Fields
       of={{
         Delivery: <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />,
-        Created: <Timestamp at={event.created_at} />,
+        Created: <Timestamp at={event.created_at} show="exact" />,
         Job:
           event.job_id === null ? null : (
             <Anchor component={Link} href={linkTo(`/jobs/${event.job_id}`)}>
@@ -128,7 +128,7 @@ const no_attempts: Record<Delivery['endpoint_status'], string> = {
 
 const columns: Column<DeliveryAttempt>[] = [
   { head: 'Attempt', cell: (each) => each.attempt },
-  { head: 'Time', cell: (each) => <Timestamp at={each.at} /> },
+  { head: 'Time', cell: (each) => <Timestamp at={each.at} show="exact" /> },
   { head: 'Status', cell: (each) => each.status_code ?? 'No response' },
   { head: 'Duration', cell: (each) => <span className="nowrap">{each.duration_ms} ms</span>, align: 'right' },
   {

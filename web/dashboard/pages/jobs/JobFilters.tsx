@@ -114,7 +114,7 @@ function FinishedFilter() {
         />
       }
     >
-      Finished <Timestamp at={from || null} /> to <Timestamp at={to || null} />
+      Finished <Timestamp at={from || null} show="clock" /> to <Timestamp at={to || null} show="clock" />
     </Badge>
   );
 }

@@ -20,7 +20,7 @@ export function Timeline({ job }: { job: Job }) {
           Accepted
         </Text>
         <div className="secondary offset">
-          <Timestamp at={job.created_at} />
+          <Timestamp at={job.created_at} show="exact" />
         </div>
       </li>
       {lines.map((line) => (
@@ -35,7 +35,7 @@ export function Timeline({ job }: { job: Job }) {
           <div className="secondary offset">
             +{duration(Date.parse(line.at) - accepted_ms)}
             <div>
-              <Timestamp at={line.at} />
+              <Timestamp at={line.at} show="exact" />
             </div>
           </div>
         </li>

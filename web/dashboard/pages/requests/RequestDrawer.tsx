@@ -38,7 +38,7 @@ function Details({ request }: { request: RequestRow }) {
       <Fields
         of={{
           Status: <StatusCode status={request.status} />,
-          Time: <Timestamp at={request.at} />,
+          Time: <Timestamp at={request.at} show="exact" />,
           Duration: `${request.duration_ms.toLocaleString()} ms`,
           Client: request.client_name ?? 'Unauthenticated',
           Account: request.account,
