@@ -27,7 +27,7 @@ import { useSession } from '../service/session.tsx';
 import type { Client, Session } from '../service/types.ts';
 import { useActivity } from '../service/useActivity.ts';
 import { useLive } from '../service/useLive.ts';
-import { CommandPalette } from './CommandPalette.tsx';
+import { CommandPalette, openPalette } from './CommandPalette.tsx';
 import { OperatorMenu } from './OperatorMenu.tsx';
 import { type PageEntry, pages } from './pages.ts';
 import { ShortcutList, useShortcuts } from './Shortcuts.tsx';
@@ -39,7 +39,6 @@ export function Shell() {
   const connected = useLive(session.expire);
   useActivity(session.expire);
   const [open, menu] = useDisclosure();
-  const [palette_open, palette] = useDisclosure();
   const [shortcuts_open, shortcuts] = useDisclosure();
   const [location, navigate] = useLocation();
   const clients = useQuery('clients.list', {}, { live: ['accounts'] });
@@ -48,7 +47,7 @@ export function Shell() {
   const listed = shown.filter((page) => isListed(page, session, selected));
   useNavigationFocus(location, open, menu.close);
   useShortcuts(listed, {
-    openPalette: palette.open,
+    openPalette,
     openList: shortcuts.open,
     openPage: (page) => navigate(urlOfPage(page, selected) ?? '/'),
   });
@@ -92,12 +91,12 @@ export function Shell() {
             )}
           </Group>
           <Group wrap="nowrap" gap="xs">
-            <PaletteButton onClick={palette.open} />
+            <PaletteButton onClick={openPalette} />
             <OperatorMenu openShortcuts={shortcuts.open} />
           </Group>
         </Group>
       </AppShell.Header>
-      <CommandPalette opened={palette_open} onClose={palette.close} pages={listed} client={selected} />
+      <CommandPalette pages={listed} client={selected} />
       <ShortcutList opened={shortcuts_open} onClose={shortcuts.close} pages={listed} />
       <AppShell.Navbar p="sm" aria-label="Pages" className={open ? 'menu' : 'menu closed'}>
         <ScrollArea>
@@ -111,7 +110,11 @@ export function Shell() {
       <AppShell.Main id="content" tabIndex={-1}>
         <Box maw={1400} mx="auto">
           <ErrorBoundary location={location}>
-            {clients.data && <Routes pages={shown} clients={clients.data.clients} selected={selected} />}
+            {clients.data ? (
+              <Routes pages={shown} clients={clients.data.clients} selected={selected} />
+            ) : (
+              <PendingPage location={location} />
+            )}
           </ErrorBoundary>
         </Box>
       </AppShell.Main>
@@ -181,8 +184,9 @@ function Routes({
   selected: Client | undefined;
 }) {
   const first = pages[0];
+  const [location] = useLocation();
   return (
-    <Suspense fallback={<Loading rows={list_rows} />}>
+    <Suspense fallback={<PendingPage location={location} />}>
       <Switch>
         {pages
           .filter((page) => !page.per_client)
@@ -220,6 +224,18 @@ function Routes({
         </Route>
       </Switch>
     </Suspense>
+  );
+}
+
+/** A page whose script or client is being loaded: its title is known already, except that of a single record. */
+function PendingPage({ location }: { location: string }) {
+  const path = location.replace(/^\/clients\/[^/]+/, '').replace(/\/$/, '');
+  const page = pages.find((each) => each.path === path);
+  return (
+    <>
+      {page && <PageTitle>{page.label}</PageTitle>}
+      <Loading rows={list_rows} />
+    </>
   );
 }
 

@@ -5,7 +5,7 @@ import { handleListKey } from '../parts/listKeys.ts';
 import type { PageEntry } from './pages.ts';
 
 /** `g` and this key open a page. */
-const page_keys: Record<string, string> = {
+export const page_keys: Record<string, string> = {
   '/overview': 'o',
   '/accounts': 'a',
   '/jobs': 'j',

@@ -46,7 +46,7 @@ type Props<Row> = {
   /** More about a row, below its cells; null for nothing. */
   below?: (row: Row) => ReactNode;
   /** How many lines of text a row has at least room for, if some of them arrive later. */
-  lines?: number;
+  lines?: (row: Row) => number;
   /** Shown instead of an empty table. */
   empty: ReactNode;
 };
@@ -107,7 +107,7 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
           <InFocusableRow value={href !== undefined || selection !== undefined}>
             {rows.map((row) => (
               <Fragment key={rowKey(row)}>
-                <Table.Tr role="row" {...open} {...keys} {...linesOf(lines)}>
+                <Table.Tr role="row" {...open} {...keys} {...(lines ? { h: lines(row) * 20 + 24 } : {})}>
                   {selection && <SelectRow row={row} id={rowKey(row)} selection={selection} />}
                   {columns.map((column, index) => (
                     <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
@@ -124,8 +124,8 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
 }
 
 /** A table's head and empty rows, while it is being loaded. */
-export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selection' | 'lines'> & { rows: number }) {
-  const { columns, selection, lines, rows } = props;
+export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selection'> & { rows: number }) {
+  const { columns, selection, rows } = props;
   return (
     <div className="scroll table skeleton" role="status" aria-busy="true" aria-label="Loading">
       <Table verticalSpacing="sm" horizontalSpacing="md" aria-hidden="true" role="presentation">
@@ -142,7 +142,7 @@ export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selectio
         <Table.Tbody>
           {Array.from({ length: rows }, (_, row) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
-            <Table.Tr key={row} {...linesOf(lines)}>
+            <Table.Tr key={row} h={60}>
               {selection && <Table.Td data-place="select" />}
               {columns.map(({ head }, column) => (
                 <Table.Td key={head}>
@@ -155,11 +155,6 @@ export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selectio
       </Table>
     </div>
   );
-}
-
-/** The height of a cell is a minimum. */
-function linesOf(lines: number | undefined) {
-  return lines === undefined ? {} : { h: lines * 20 + 24 };
 }
 
 function Below({ columns, children }: { columns: number; children: ReactNode }) {

@@ -5,6 +5,7 @@ import type { ApiError } from '../service/api.ts';
 import { useAction } from '../service/queries.ts';
 import { InMenu } from './ActionMenu.tsx';
 import { ErrorAlert } from './errors.tsx';
+import { type DialogName, useOpenDialog } from './openDialog.ts';
 import { showToast } from './Toasts.tsx';
 
 type Props<Result> = {
@@ -21,6 +22,8 @@ type Props<Result> = {
   done?: (result: Result) => ReactNode;
   look?: ButtonProps;
   danger?: boolean;
+  /** The dialog's name for the command palette. */
+  name?: DialogName;
   /** For pages that must keep the dialog while their data changes. */
   onOpenChange?: (opened: boolean) => void;
 };
@@ -30,11 +33,12 @@ export const primary: ButtonProps = { size: 'sm', variant: 'filled' };
 
 /** A button that opens a dialog with a form. The dialog stays open until the action succeeds or is canceled. */
 export function FormDialog<Result>(props: Props<Result>) {
-  const { opener, title, children, submit, action, success, done, look, danger, onOpenChange } = props;
+  const { opener, title, children, submit, action, success, done, look, danger, name, onOpenChange } = props;
   const [opened, { open, close }] = useDisclosure(false, {
     onOpen: () => onOpenChange?.(true),
     onClose: () => onOpenChange?.(false),
   });
+  useOpenDialog(name, open);
   const { mutate, reset, data, error, isPending } = useAction<FormData, Result>(action);
   const leave = () => {
     close();

@@ -11,7 +11,7 @@ type Show =
   | 'relative'
   /** “10:53 AM”, with the date on other days: for sentences such as “since …”. */
   | 'clock'
-  /** Date and time with seconds: for logs and timelines. */
+  /** “10:53:07 AM”, with the date on other days: for logs and timelines. */
   | 'exact';
 
 /** A time in the operator's time zone. The exact one with its zone is shown while it is hovered or has the focus. */
@@ -51,7 +51,8 @@ function Time({ at, show }: { at: string; show: Show }) {
         dateTime={at}
         // Without a mouse, the exact time is shown on focus.
         {...(in_row || show === 'exact' ? {} : { tabIndex: 0 })}
-        onMouseEnter={open}
+        // Not when a new page puts a time under a mouse that rests.
+        onMouseMove={({ movementX, movementY }) => (movementX !== 0 || movementY !== 0) && open()}
         onMouseLeave={close}
         onFocus={open}
         onBlur={close}
@@ -72,18 +73,16 @@ const year = { year: 'numeric' } as const;
 const clock = new Intl.DateTimeFormat(undefined, minutes);
 const clock_with_day = new Intl.DateTimeFormat(undefined, { ...day, ...minutes });
 const clock_with_year = new Intl.DateTimeFormat(undefined, { ...year, ...day, ...minutes });
-const exact = new Intl.DateTimeFormat(undefined, { ...day, ...seconds });
+const exact = new Intl.DateTimeFormat(undefined, seconds);
+const exact_with_day = new Intl.DateTimeFormat(undefined, { ...day, ...seconds });
 const exact_with_year = new Intl.DateTimeFormat(undefined, { ...year, ...day, ...seconds });
 const day_only = new Intl.DateTimeFormat(undefined, day);
 const day_with_year = new Intl.DateTimeFormat(undefined, { ...year, ...day });
 
 const formats: Record<Show, (date: Date, now: Date) => string> = {
   relative: formatRelative,
-  clock: (date, now) => {
-    if (date.toDateString() === now.toDateString()) return clock.format(date);
-    return (isSameYear(date, now) ? clock_with_day : clock_with_year).format(date);
-  },
-  exact: (date, now) => (isSameYear(date, now) ? exact : exact_with_year).format(date),
+  clock: (date, now) => choose(date, now, [clock, clock_with_day, clock_with_year]).format(date),
+  exact: (date, now) => choose(date, now, [exact, exact_with_day, exact_with_year]).format(date),
 };
 
 const units = [
@@ -101,6 +100,13 @@ function formatRelative(date: Date, now: Date): string {
   if (!unit) return (isSameYear(date, now) ? day_only : day_with_year).format(date);
   const amount = `${Math.floor(amount_ms / unit.ms)} ${unit.name}`;
   return distance_ms < 0 ? `in ${amount}` : `${amount} ago`;
+}
+
+type Formats = [today: Intl.DateTimeFormat, this_year: Intl.DateTimeFormat, other_year: Intl.DateTimeFormat];
+
+function choose(date: Date, now: Date, [today, this_year, other_year]: Formats): Intl.DateTimeFormat {
+  if (date.toDateString() === now.toDateString()) return today;
+  return isSameYear(date, now) ? this_year : other_year;
 }
 
 function isSameYear(date: Date, now: Date): boolean {

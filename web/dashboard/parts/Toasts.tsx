@@ -10,11 +10,11 @@ export function Toasts() {
   return <Notifications position="bottom-right" limit={3} autoClose={shown_ms} containerWidth={360} zIndex={400} />;
 }
 
-export function showToast(message: ReactNode): void {
+export function showToast(message: ReactNode, outcome: 'done' | 'failed' = 'done'): void {
   notifications.show({
     message,
-    icon: <Icon name="check" />,
-    color: 'green',
+    icon: <Icon name={outcome === 'done' ? 'check' : 'alert'} />,
+    color: outcome === 'done' ? 'green' : 'red',
     withBorder: true,
     closeButtonProps: { 'aria-label': 'Dismiss' },
   });

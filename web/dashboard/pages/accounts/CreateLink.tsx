@@ -25,6 +25,7 @@ export function CreateLink(props: Props) {
   };
   return (
     <FormDialog<Created>
+      name="create-link"
       opener="Create link"
       title="Create link"
       submit="Create"

@@ -4,7 +4,7 @@ import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/FilterBar.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
-import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { callForFile, type RowOf } from '../../service/api.ts';
@@ -64,7 +64,8 @@ export default function Audit() {
   // An MRN is health data and therefore never in the URL.
   const [mrn, setMrn] = useState('');
   const verification = useVerification();
-  const values = { ...useFilters(filters), ...usePeriod('from', 'to') };
+  const period = usePeriod('from', 'to');
+  const values = { ...useFilters(filters), ...period };
   const search = mrn === '' ? values : { ...values, patient_mrn: mrn };
   const records = usePages(mrn === '' ? 'audit.list' : 'audit.search', {}, { filters: search });
   return (
@@ -80,7 +81,7 @@ export default function Audit() {
         Audit log
       </PageTitle>
       <VerifyResult verification={verification} />
-      <FilterBar filters={filters}>
+      <FilterBar filters={filters} used={countPeriod(period) + (mrn === '' ? 0 : 1)} onClear={() => setMrn('')}>
         <PeriodFilter from="from" to="to" />
         <MrnSearch mrn={mrn} setMrn={setMrn} />
       </FilterBar>

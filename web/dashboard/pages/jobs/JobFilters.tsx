@@ -1,7 +1,6 @@
-import { Badge, Button, CloseButton, Group, Select } from '@mantine/core';
-import { useState } from 'react';
-import { MrnSearch, PrivateSearch } from '../../parts/FilterBar.tsx';
-import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { Badge, CloseButton, Select } from '@mantine/core';
+import { Filters, MrnSearch, TextFilter } from '../../parts/FilterBar.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { failures, job_filters, job_types } from '../../service/api.gen.ts';
 import { useSession } from '../../service/session.tsx';
@@ -36,15 +35,12 @@ type Props = {
   setMrn: (mrn: string) => void;
   reference: string;
   setReference: (reference: string) => void;
-  filtered: boolean;
 };
 
 export function JobFilters(props: Props) {
   const { get, set, clear } = useUrlFilters();
   const { sees_patients } = useSession();
   const accounts = useAccountOptions();
-  // A new key resets the inputs.
-  const [cleared, setCleared] = useState(0);
   const select = (name: string, label: string, w: number, data: Option[]) => (
     <Select
       label={label}
@@ -61,39 +57,26 @@ export function JobFilters(props: Props) {
   const types = Object.entries(job_types).map(([value, label]) => ({ value, label }));
   const states = job_filters.map((value) => ({ value, label: status_labels[value] }));
   const codes = Object.entries(failures).map(([value, { label }]) => ({ value, label }));
+  const [finished, period] = [get('finished_from') + get('finished_to'), usePeriod('from', 'to')];
+  const values = [get('state'), get('code'), get('type'), get('account_id'), finished, props.mrn, props.reference];
+  const onClear = () => {
+    props.setMrn('');
+    props.setReference('');
+    clear();
+  };
   return (
-    <Group align="flex-end" mb="md" gap="sm" className="filters">
+    <Filters used={values.filter((value) => value !== '').length + countPeriod(period)} onClear={onClear}>
       {select('state', 'Status', 180, states)}
       {select('code', 'Failure', 180, codes)}
       {select('type', 'Type', 170, types)}
       {select('account_id', 'Account', 170, accounts)}
       <PeriodFilter from="from" to="to" />
-      {sees_patients && <MrnSearch key={`${cleared} ${props.mrn}`} mrn={props.mrn} setMrn={props.setMrn} />}
+      {sees_patients && <MrnSearch mrn={props.mrn} setMrn={props.setMrn} />}
       {sees_patients && (
-        <PrivateSearch
-          key={`reference ${cleared}`}
-          label="Reference"
-          name="reference"
-          maxLength={100}
-          value={props.reference}
-          setValue={props.setReference}
-        />
+        <TextFilter label="Reference" maxLength={100} value={props.reference} onChange={props.setReference} />
       )}
       <FinishedFilter />
-      {props.filtered && (
-        <Button
-          variant="subtle"
-          onClick={() => {
-            props.setMrn('');
-            props.setReference('');
-            setCleared(cleared + 1);
-            clear();
-          }}
-        >
-          Clear filters
-        </Button>
-      )}
-    </Group>
+    </Filters>
   );
 }
 

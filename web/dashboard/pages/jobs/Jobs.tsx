@@ -67,7 +67,7 @@ function JobList() {
   return (
     <>
       <PageTitle actions={sees_patients && <ExportJobs filters={filters} />}>Jobs</PageTitle>
-      <JobFilters {...{ mrn, setMrn, reference, setReference, filtered }} />
+      <JobFilters {...{ mrn, setMrn, reference, setReference }} />
       {patients.error && <ErrorAlert error={patients.error} retry={patients.retry} />}
       {chosen.length > 0 && (
         <Group mb="sm" gap="sm" role="region" aria-label="Selected jobs">
@@ -84,6 +84,8 @@ function JobList() {
         columns={listColumns(patients)}
         rowKey={(job) => job.job_id}
         href={(job) => `/${job.job_id}`}
+        // The reason and the MRN arrive after the list.
+        lines={({ error_code }) => (error_code === null ? 2 : 4)}
         {...(may('operator') ? { selection } : {})}
         empty={
           filtered ? (
