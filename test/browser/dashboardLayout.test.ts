@@ -58,6 +58,7 @@ describe('the dashboard', () => {
     await expect.poll(() => accepted.innerText()).toBe('2 h ago');
     const exact = page.getByRole('tooltip').filter({ hasText: /\d+:\d\d:\d\d .M (UTC|GMT)/ });
     await accepted.hover();
+    await accepted.hover({ position: { x: 3, y: 3 } });
     await exact.waitFor();
     await row.click();
     await page.getByRole('list', { name: 'Timeline' }).waitFor();

@@ -29,8 +29,6 @@ export function CommandPalette(props: Props) {
       styles={{ header: { minHeight: 0, padding: 0 } }}
       size={640}
       yOffset="10vh"
-      maxHeight={520}
-      scrollable
       overlayProps={{ backgroundOpacity: 0.45, blur: 2 }}
       transitionProps={{ duration: 0 }}
       zIndex={200}

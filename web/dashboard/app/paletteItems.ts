@@ -77,7 +77,8 @@ export function pageItems(
   client_path: string | undefined,
   is_owner: boolean,
 ): PaletteGroup {
-  const open = sections.filter(({ owner }) => !owner || is_owner);
+  // Only when somebody looks for them: the list of pages is the menu.
+  const open = text === '' ? [] : sections.filter(({ owner }) => !owner || is_owner);
   const items = [...pages, ...open].flatMap(({ label, icon, path, per_client }): PaletteItem[] => {
     if (!matches(label, text) || (per_client && !client_path)) return [];
     const key = page_keys[path];

@@ -107,7 +107,7 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
           <InFocusableRow value={href !== undefined || selection !== undefined}>
             {rows.map((row) => (
               <Fragment key={rowKey(row)}>
-                <Table.Tr role="row" {...open} {...keys} {...(lines ? { h: lines(row) * 20 + 24 } : {})}>
+                <Table.Tr role="row" {...open} {...keys} {...(lines ? { style: { '--row-lines': lines(row) } } : {})}>
                   {selection && <SelectRow row={row} id={rowKey(row)} selection={selection} />}
                   {columns.map((column, index) => (
                     <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
@@ -142,7 +142,7 @@ export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selectio
         <Table.Tbody>
           {Array.from({ length: rows }, (_, row) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
-            <Table.Tr key={row} h={60}>
+            <Table.Tr key={row} style={{ '--row-lines': 2 }}>
               {selection && <Table.Td data-place="select" />}
               {columns.map(({ head }, column) => (
                 <Table.Td key={head}>

@@ -38,7 +38,7 @@ export function Filters({
 }) {
   const [shown, { toggle }] = useDisclosure();
   return (
-    <div role="search" className={shown ? 'filters' : 'filters folded'}>
+    <search className={shown ? 'filters' : 'filters folded'}>
       <Button
         className="filters-opener"
         variant="default"
@@ -55,7 +55,7 @@ export function Filters({
           Clear filters
         </Button>
       )}
-    </div>
+    </search>
   );
 }
 
@@ -129,7 +129,7 @@ type TextFilterProps = {
 };
 
 /** Applies what was typed on Enter, or when the field is left: searches for patients are in the audit log. */
-export function TextFilter({ label, value, onChange, type = 'text', maxLength = 200, width = 160 }: TextFilterProps) {
+export function TextFilter({ label, value, onChange, type = 'text', maxLength = 200, width = 130 }: TextFilterProps) {
   const [draft, setDraft] = useState(value);
   const [applied, setApplied] = useState(value);
   // Cleared, or changed by the page.

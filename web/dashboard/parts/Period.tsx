@@ -39,7 +39,7 @@ export function PeriodFilter({ from, to }: { from: string; to: string }) {
         label="Time"
         placeholder="Any time"
         clearable
-        w={150}
+        w={135}
         data={[
           ...Object.entries(periods).map(([period, { label }]) => ({ value: period, label })),
           { value: 'custom', label: 'Custom' },

@@ -28,6 +28,7 @@ function Time({ at, show }: { at: string; show: Show }) {
   const [opened, { open, close }] = useDisclosure();
   const in_row = use(InFocusableRow);
   const time = useRef<HTMLTimeElement>(null);
+  const entered = useRef({ x: 0, y: 0 });
   const [location] = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: navigation closes it, also if the time is on both pages.
   useEffect(() => close, [location, close]);
@@ -45,14 +46,25 @@ function Time({ at, show }: { at: string; show: Show }) {
     };
   }, [in_row, open, close]);
   return (
-    <Tooltip label={show === 'relative' ? full.format(date) : `${full.format(date)} · ${ago}`} opened={opened}>
+    <Tooltip
+      label={show === 'relative' ? full.format(date) : `${full.format(date)} · ${ago}`}
+      opened={opened}
+      multiline
+      maw="min(320px, 80vw)"
+      fz="xs"
+    >
       <time
         ref={time}
         dateTime={at}
         // Without a mouse, the exact time is shown on focus.
         {...(in_row || show === 'exact' ? {} : { tabIndex: 0 })}
-        // Not when a new page puts a time under a mouse that rests.
-        onMouseMove={({ movementX, movementY }) => (movementX !== 0 || movementY !== 0) && open()}
+        // Only when the mouse moves: a new page can put a time under one that rests.
+        onMouseEnter={({ clientX: x, clientY: y }) => {
+          entered.current = { x, y };
+        }}
+        onMouseMove={({ clientX, clientY }) => {
+          if (clientX !== entered.current.x || clientY !== entered.current.y) open();
+        }}
         onMouseLeave={close}
         onFocus={open}
         onBlur={close}
@@ -65,7 +77,7 @@ function Time({ at, show }: { at: string; show: Show }) {
   );
 }
 
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 const seconds = { hour: 'numeric', minute: '2-digit', second: '2-digit' } as const;
 const minutes = { hour: 'numeric', minute: '2-digit' } as const;
 const day = { month: 'short', day: 'numeric' } as const;

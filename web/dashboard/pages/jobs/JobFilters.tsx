@@ -66,10 +66,10 @@ export function JobFilters(props: Props) {
   };
   return (
     <Filters used={values.filter((value) => value !== '').length + countPeriod(period)} onClear={onClear}>
-      {select('state', 'Status', 180, states)}
-      {select('code', 'Failure', 180, codes)}
-      {select('type', 'Type', 170, types)}
-      {select('account_id', 'Account', 170, accounts)}
+      {select('state', 'Status', 150, states)}
+      {select('code', 'Failure', 150, codes)}
+      {select('type', 'Type', 145, types)}
+      {select('account_id', 'Account', 145, accounts)}
       <PeriodFilter from="from" to="to" />
       {sees_patients && <MrnSearch mrn={props.mrn} setMrn={props.setMrn} />}
       {sees_patients && (
