@@ -23,7 +23,7 @@ describe('audit log page', () => {
     await page.getByRole('cell', { name: 'telephone-encounters.create' }).first().waitFor();
     await expectAccessible(page);
     await page.getByRole('textbox', { name: 'Patient MRN' }).fill(mrn);
-    await page.getByRole('button', { name: 'Search' }).click();
+    await page.keyboard.press('Enter');
     await page
       .getByRole('cell', { name: 'job.telephone_encounter.create' })
       .or(page.getByRole('cell', { name: /^job\./ }))

@@ -82,6 +82,7 @@ test('finds an unknown route and an unauthenticated request by request id, witho
     [stranger, '401', 'GET /v1/staff', 'client_credentials_invalid', 'Unauthenticated'],
   ] as const) {
     await page.getByLabel('Request ID').fill(readId(response));
+    await page.keyboard.press('Enter');
     await rows.filter({ hasText: readId(response) }).waitFor();
     await expect.poll(() => rows.count()).toBe(1);
     for (const text of texts) expect(await rows.innerText()).toContain(text);
@@ -91,7 +92,7 @@ test('finds an unknown route and an unauthenticated request by request id, witho
   expect(await page.content()).not.toContain(patient_mrn);
   await page.keyboard.press('Escape');
 
-  await page.getByLabel('Request ID').fill('');
+  await page.getByRole('button', { name: 'Clear filters' }).click();
   const endpoint = page.getByRole('combobox', { name: 'Endpoint' });
   await endpoint.fill('unknown');
   await page.getByRole('option', { name: 'Unknown routes' }).click();

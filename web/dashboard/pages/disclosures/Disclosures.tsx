@@ -115,7 +115,7 @@ export default function Disclosures() {
       >
         Disclosures
       </PageTitle>
-      <FilterBar filters={filters} used={mrn === '' ? 0 : 1} onClear={() => setMrn('')}>
+      <FilterBar filters={filters} used={chosen ? 1 : 0} onClear={() => setMrn('')}>
         <MrnSearch mrn={mrn} setMrn={searchByMrn} />
       </FilterBar>
       {chosen ? (
