@@ -94,6 +94,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'owner_last',
     'operator_inactive',
     'approval_required',
+    'approvals_max',
     'approval_over',
     'approval_own',
     'approval_right_lost',

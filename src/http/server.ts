@@ -8,6 +8,7 @@ import type { Context } from '../product/context.ts';
 import { documentsMax } from '../product/jobs/enqueue.ts';
 import type { Caller } from './auth/authenticate.ts';
 import { limitDashboard } from './auth/origins.ts';
+import { createRefusalRecords } from './auth/refusalRecords.ts';
 import { acceptJson, formLimiter } from './bodies.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 import { type AddressLimit, type AddressLimiting, createAddressLimit } from './limits/addressLimit.ts';
@@ -52,6 +53,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     shared.share('address', rateLimiter(address_rate_limit, address_rate_burst)),
   );
   server.decorate('address_limit', address_limit);
+  server.decorate('recordRefusal', createRefusalRecords(ctx));
   addRequestHook(ctx, server, address_limit);
   limitDashboard(ctx, server);
   const other_methods = answerOtherMethods(server);

@@ -3,6 +3,7 @@ import { firstIdAt, newId } from '../../src/catalog/ids.ts';
 import { alert_codes } from '../../src/product/alerts/catalogue.ts';
 import { findProblems } from '../../src/product/alerts/conditions.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
+import type { CollectorBacklog } from '../../src/product/audit/collector.ts';
 import { sealAudit } from '../../src/product/audit/seals.ts';
 import { verifyIfDue } from '../../src/product/audit/verification.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
@@ -380,8 +381,9 @@ test('an alert is open while documents wait for the scanner', async () => {
 
 test('an alert is open while the collector lacks an audit record for more than five minutes', async () => {
   const audit_collector_url = { protocol: 'syslog', host: 'siem', port: 6514, url: 'syslog+tls://siem' } as const;
-  const find = async (lag_s: number, configured = true) => {
-    const collector = { waiting: 7, lag_s, failing_since: new Date(), failure: 'siem:6514 refused the connection.' };
+  const failing = { accepted_s: 10, failing_since: new Date(), failure: 'siem:6514 refused the connection.' };
+  const find = async (lag_s: number, configured = true, state: Partial<CollectorBacklog> = failing) => {
+    const collector = { waiting: 7, lag_s, ...failing, ...state };
     const queues = { ...(await readQueueDepth(fixture.ctx.db)), collector };
     const config = { ...fixture.ctx.config, ...(configured && { audit_collector_url }) };
     const problems = await findProblems(fixture.ctx.db.system, queues, { ...fixture.ctx, config });
@@ -392,6 +394,13 @@ test('an alert is open while the collector lacks an audit record for more than f
   ]);
   expect(await find(300)).toStrictEqual([]);
   expect(await find(301, false)).toStrictEqual([]);
+  const working = { failing_since: null, failure: null };
+  expect(await find(86_400, true, { ...working, accepted_s: 300 }), 'it is catching up with an old log').toStrictEqual(
+    [],
+  );
+  for (const accepted_s of [301, null]) {
+    expect(await find(86_400, true, { ...working, accepted_s })).toHaveLength(1);
+  }
   opened.add('audit_collector_lagging');
 });
 

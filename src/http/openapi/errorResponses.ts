@@ -93,6 +93,7 @@ const fills: Fills = {
   passkeys_max: { max: '20' },
   operator_role_lacking: { role: 'owner' },
   approval_required: { until: '2031-03-04 15:00 UTC' },
+  approvals_max: { max: '100' },
 };
 
 /** One response per status, with the message and an example body of every error code. */

@@ -157,8 +157,10 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
   },
 
   audit_collector_lagging: async (_sql, { collector }, { config }) => {
-    if (!config.audit_collector_url || collector.lag_s <= stalled_s) return [];
-    const { waiting, lag_s, failure } = collector;
+    const { waiting, lag_s, accepted_s, failure } = collector;
+    if (!config.audit_collector_url || lag_s <= stalled_s) return [];
+    // It is catching up, for example with the log from before it was configured.
+    if (failure === null && accepted_s !== null && accepted_s <= stalled_s) return [];
     const minutes = Math.floor(lag_s / 60);
     const reason = failure === null ? '' : ` ${failure}`;
     const summary = `${waiting} audit records wait for the collector, the oldest for ${minutes} minutes.${reason}`;
