@@ -95,6 +95,25 @@ describe('the dashboard', () => {
     await page.waitForURL(new RegExp(`/jobs/${second.job_id}$`));
   });
 
+  test('has its filters behind one button on a phone, which says how many are used', async () => {
+    const page = await fixture.open('/{client}/jobs', { viewport: { width: 375, height: 780 } });
+    await page.getByRole('button', { name: 'Filter', exact: true }).click();
+    await page.getByRole('textbox', { name: 'Reference' }).fill('nobody');
+    await page.keyboard.press('Enter');
+    await page.getByText('No matching jobs.').waitFor();
+    await page.getByRole('combobox', { name: 'Status' }).click();
+    await page.getByRole('option', { name: 'Waiting for re-linking' }).click();
+    const opener = page.getByRole('button', { name: 'Filter · 2' });
+    await expectAccessible(page);
+    await opener.click();
+    await expect.poll(() => page.getByRole('textbox', { name: 'Reference' }).isVisible()).toBe(false);
+    await opener.click();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('button', { name: 'Filter', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Job 1' }).waitFor();
+    await page.context().close();
+  });
+
   test('keeps its layout while pages load', async () => {
     const context = (await fixture.open('', {})).context();
     const { dashboard, client_id } = fixture.product.sandbox;
@@ -121,6 +140,7 @@ describe('the dashboard', () => {
       await page.goto(`${dashboard.url}${path}`);
       const placeholders = page.getByRole('status', { name: 'Loading' });
       await placeholders.first().waitFor();
+      await page.getByRole('heading', { level: 1 }).waitFor();
       show();
       await expect.poll(() => placeholders.count()).toBe(0);
       // Shifts are reported with the frame after them.

@@ -138,7 +138,10 @@ test('the palette finds guides by their titles, and runs actions', async () => {
 
   await type(page, 'first wr', 'Send first write');
   await page.keyboard.press('Enter');
-  await page.getByRole('alert').filter({ hasText: /Accepted as job \d+\./ }).waitFor();
+  await page
+    .getByRole('alert')
+    .filter({ hasText: /Accepted as job \d+\./ })
+    .waitFor();
   await page.getByRole('list', { name: 'Timeline' }).waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });

@@ -105,7 +105,8 @@ function Offer({ invitation: { inviter_name, role, second_factor } }: { invitati
   return (
     <Text size="sm">
       <b>{inviter_name}</b> invited you to this dashboard
-      {role === null ? ' for selected clients' : ` with the role ${role_labels[role]}`}. Choose your name and a password.
+      {role === null ? ' for selected clients' : ` with the role ${role_labels[role]}`}. Choose your name and a
+      password.
       {second_factor && ' Then you set up a second factor: a passkey or an authenticator app.'}
     </Text>
   );

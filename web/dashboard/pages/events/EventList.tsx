@@ -23,7 +23,7 @@ export function EventList() {
   const filtered = Object.values(filters).some(Boolean);
   return (
     <>
-      <Group justify="space-between" align="flex-end" gap="sm" mb="sm">
+      <Group justify="space-between" align="flex-end" gap="sm" mb="md">
         <EventFilters />
         {may('operator') && <ResendFailed />}
       </Group>
