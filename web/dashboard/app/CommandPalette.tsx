@@ -114,7 +114,8 @@ function Option({ item, index, active, choose }: OptionProps) {
     <Spotlight.Action
       className="palette-option"
       role="option"
-      id={optionId(index)}
+      // Spotlight does not pass on `id`.
+      ref={(element: HTMLElement | null) => element?.setAttribute('id', optionId(index))}
       aria-selected={active}
       {...(active ? { 'data-selected': true } : {})}
       closeSpotlightOnTrigger={false}

@@ -46,6 +46,8 @@ type Input = FormData | 'passkey' | Body<'session.passkey'>;
 /** With a password, and a code if it is asked for, or with a passkey. */
 function LocalSignIn({ passkeys }: { passkeys: boolean }) {
   const startSession = useStartSession();
+  // Once shown, the code field stays, even after a wrong code.
+  const [requested, setRequested] = useState<'nothing' | SecondFactor>('nothing');
   const signIn = useMutation<{ session: Session }, ApiError, Input>({
     mutationFn: async (input) => {
       if (input === 'passkey') return call('session.passkey', {}, { body: await signWithPasskey() });
@@ -56,21 +58,17 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
     },
     onSuccess: ({ session }) => startSession(session),
     onError: ({ code }) => {
+      if (code === 'operator_code_required') setRequested((before) => (before === 'nothing' ? 'code' : before));
+      if (code !== 'operator_passkey_required') return;
+      setRequested(passkeys ? 'passkey' : 'only_recovery_code');
       // The password was right: continues with the passkey.
-      if (code === 'operator_passkey_required' && passkeys) signIn.mutate('passkey');
+      if (passkeys) signIn.mutate('passkey');
     },
   });
   const { mutate } = signIn;
   useEffect(() => {
     if (passkeys) void suggestPasskeys().then((passkey) => passkey && mutate(passkey));
   }, [passkeys, mutate]);
-  // Once shown, the code field stays, even after a wrong code.
-  const [requested, setRequested] = useState<'nothing' | SecondFactor>('nothing');
-  const { code } = signIn.error ?? {};
-  if (requested === 'nothing' && code === 'operator_code_required') setRequested('code');
-  if (requested === 'nothing' && code === 'operator_passkey_required') {
-    setRequested(passkeys ? 'passkey' : 'only_recovery_code');
-  }
   const askFor = (code: SecondFactor) => {
     setRequested(code);
     // The error belongs to the other kind of code.
@@ -104,7 +102,7 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
           {requested !== 'nothing' && !confirming && (
             <CodeInput key={requested} requested={requested} askFor={askFor} />
           )}
-          {signIn.error && code !== 'operator_code_required' && <SignInError error={signIn.error} />}
+          {signIn.error && signIn.error.code !== 'operator_code_required' && <SignInError error={signIn.error} />}
           <Button type="submit" loading={signIn.isPending && !with_passkey}>
             Sign in
           </Button>

@@ -5,7 +5,7 @@ import { isOnPage, openDialog } from '../parts/openDialog.ts';
 import { showToast } from '../parts/Toasts.tsx';
 import { determineAccess } from '../service/access.ts';
 import { call, type ResponseOf } from '../service/api.ts';
-import { useAction, useQuery } from '../service/queries.ts';
+import { useQuery } from '../service/queries.ts';
 import { useSession } from '../service/session.tsx';
 import type { Client } from '../service/types.ts';
 import type { PageEntry } from './pages.ts';
@@ -60,7 +60,6 @@ function useActions(client: Client | undefined): PaletteAction[] {
   const [, navigate] = useLocation();
   const { setColorScheme } = useMantineColorScheme();
   const scheme = useComputedColorScheme('light') === 'dark' ? 'light' : 'dark';
-  const firstWrite = useAction(() => call('sandbox.first-write', {}));
   const actions: PaletteAction[] = [];
   if (isOnPage('run-again')) {
     actions.push({ label: 'Run this job again', icon: 'retry', run: () => openDialog('run-again') });
@@ -78,7 +77,8 @@ function useActions(client: Client | undefined): PaletteAction[] {
       navigate(`/clients/${client_id}/jobs/${job_id}`);
     };
     const onError = (error: Error) => showToast(error.message, 'failed');
-    const run = () => firstWrite.mutate(undefined, { onSuccess, onError });
+    // The palette is closed by then, so this is not a mutation of its own.
+    const run = () => void call('sandbox.first-write', {}).then(onSuccess, onError);
     actions.push({ label: 'Send first write', hint: 'Sandbox', icon: 'send', run });
   }
   actions.push({ label: `Switch to ${scheme} mode`, icon: 'settings', run: () => setColorScheme(scheme) });
