@@ -149,7 +149,7 @@ export function documentItems(text: string, index: readonly DocumentEntry[]): Pa
         id: url,
         label: title,
         hint: title === page ? section : page,
-        icon: 'note',
+        icon: 'book',
         target: { document: url },
       }),
     );

@@ -103,7 +103,7 @@ function patientItem(patient: PatientMatches[number], client_path: string | unde
     id: `patient ${id}`,
     label: `${last_name}, ${first_name}`,
     hint: [dob, mrn, org_id].filter(Boolean).join(' · '),
-    icon: 'records',
+    icon: 'user',
     target: { page: `${client_path}/records/${organization_id}/patients/${id}` },
   };
 }
