@@ -96,7 +96,8 @@ describe('the dashboard', () => {
   });
 
   test('has its filters behind one button on a phone, which says how many are used', async () => {
-    const page = await fixture.open('/{client}/jobs', { viewport: { width: 375, height: 780 } });
+    const page = await fixture.open('/{client}/jobs', {});
+    await page.setViewportSize({ width: 375, height: 780 });
     await page.getByRole('button', { name: 'Filter', exact: true }).click();
     await page.getByRole('textbox', { name: 'Reference' }).fill('nobody');
     await page.keyboard.press('Enter');

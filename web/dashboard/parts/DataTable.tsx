@@ -1,4 +1,4 @@
-import { Anchor, Button, Center, Checkbox, Skeleton, Table, Text } from '@mantine/core';
+import { Anchor, Button, Center, Checkbox, Skeleton, Table } from '@mantine/core';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import { Fragment, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
 import { Link } from 'wouter';
@@ -60,22 +60,22 @@ export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
       {(rows) => (
         <>
           <DataTable rows={rows} {...table} />
-          {query.hasNextPage ? (
-            <Center mt="sm">
-              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
-                Load more
-              </Button>
-            </Center>
-          ) : (
-            rows.length > 1 && (
-              <Text size="xs" c="dimmed" ta="right" mt="xs">
-                {rows.length.toLocaleString()} in total
-              </Text>
-            )
-          )}
+          <MoreButton query={query} />
         </>
       )}
     </QueryResult>
+  );
+}
+
+/** Loads the next page; nothing on the last one. */
+export function MoreButton<Row>({ query }: Pick<PagedTableProps<Row>, 'query'>) {
+  if (!query.hasNextPage) return null;
+  return (
+    <Center mt="sm">
+      <Button variant="default" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
+        Load more
+      </Button>
+    </Center>
   );
 }
 

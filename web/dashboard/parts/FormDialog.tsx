@@ -24,6 +24,10 @@ type Props<Result> = {
   danger?: boolean;
   /** The dialog's name for the command palette. */
   name?: DialogName;
+  /** The width of the dialog. */
+  size?: 'md' | 'lg';
+  /** While there is nothing to submit. */
+  disabled?: boolean;
   /** For pages that must keep the dialog while their data changes. */
   onOpenChange?: (opened: boolean) => void;
 };
@@ -33,7 +37,8 @@ export const primary: ButtonProps = { size: 'sm', variant: 'filled' };
 
 /** A button that opens a dialog with a form. The dialog stays open until the action succeeds or is canceled. */
 export function FormDialog<Result>(props: Props<Result>) {
-  const { opener, title, children, submit, action, success, done, look, danger, name, onOpenChange } = props;
+  const { opener, title, children, submit, action, success, done, look, danger, name, size, disabled, onOpenChange } =
+    props;
   const [opened, { open, close }] = useDisclosure(false, {
     onOpen: () => onOpenChange?.(true),
     onClose: () => onOpenChange?.(false),
@@ -72,6 +77,7 @@ export function FormDialog<Result>(props: Props<Result>) {
         // A menu that contains the dialog must not move its focus with the arrow keys.
         onKeyDown={(event) => event.stopPropagation()}
         title={title}
+        {...(size && { size })}
         returnFocus
         // A stray click must not lose input, or a secret that is shown only once.
         closeOnClickOutside={false}
@@ -92,7 +98,12 @@ export function FormDialog<Result>(props: Props<Result>) {
                 <Button variant="default" onClick={leave}>
                   Cancel
                 </Button>
-                <Button type="submit" {...(danger ? { color: 'red.9' } : {})} loading={isPending}>
+                <Button
+                  type="submit"
+                  {...(danger ? { color: 'red.9' } : {})}
+                  {...(disabled && { disabled })}
+                  loading={isPending}
+                >
                   {submit}
                 </Button>
               </Group>

@@ -7,8 +7,8 @@ import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import { useAccountOptions } from '../../service/useAccountOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
-import { useEventTypes } from './EndpointForm.tsx';
 import { EventTable } from './EventTable.tsx';
+import { useEventTypes } from './EventTypes.tsx';
 import { ResendFailed } from './ResendFailed.tsx';
 
 const url_filters = ['event_type', 'delivery_status', 'job_id', 'account_id', 'webhook_id'] as const;
@@ -69,12 +69,16 @@ function EventFilters() {
   const used = url_filters.filter((name) => get(name) !== '').length + countPeriod(period);
   return (
     <Filters used={used} onClear={clear}>
-      {select('event_type', 'Type', useEventTypes())}
+      {select(
+        'event_type',
+        'Type',
+        useEventTypes().map(({ type }) => type),
+      )}
       {select('delivery_status', 'Delivery', delivery_states)}
       {select('account_id', 'Account', useAccountOptions())}
       {select('webhook_id', 'Endpoint', endpoints)}
       <TextFilter
-        label="Job ID"
+        label="Job number"
         width={120}
         maxLength={20}
         value={get('job_id')}

@@ -15,6 +15,7 @@ import type { ClientSettings } from '../../service/types.ts';
 import { LegalHolds, Periods } from './ClientRetention.tsx';
 import { Mode } from './Clients.tsx';
 import { EmrApps } from './EmrApps.tsx';
+import { LinkPreview } from './LinkPreview.tsx';
 import { NetworkAccess } from './NetworkAccess.tsx';
 import { Secrets } from './Secrets.tsx';
 
@@ -98,49 +99,52 @@ function LinkSettings({ client }: { client: ClientSettings }) {
         }),
       )}
     >
-      <Stack maw={640}>
-        <Title order={3} size="h4">
-          Link
-        </Title>
-        <TextInput
-          {...form.getInputProps('name')}
-          label="Name"
-          description="Shown in Link"
-          required
-          maxLength={100}
-          readOnly={read_only}
-          error={errorAt(save.error, 'name')}
-        />
-        {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
-        {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
-        <ColorInput
-          {...form.getInputProps('colour')}
-          label="Color"
-          description="Button color in Link"
-          readOnly={read_only}
-          error={errorAt(save.error, 'colour')}
-          eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
-        />
-        <LogoField
-          value={form.values.logo}
-          onChange={(logo) => form.setFieldValue('logo', logo)}
-          error={errorAt(save.error, 'logo')}
-          read_only={read_only}
-        />
-        {save.error && <ErrorAlert error={save.error} />}
-        {!read_only && (
-          <Group>
-            <Button type="submit" loading={save.isPending}>
-              Save
-            </Button>
-            {save.isSuccess && (
-              <Text size="sm" role="status">
-                Saved
-              </Text>
-            )}
-          </Group>
-        )}
-      </Stack>
+      <div className="link-settings">
+        <Stack>
+          <Title order={3} size="h4">
+            Link
+          </Title>
+          <TextInput
+            {...form.getInputProps('name')}
+            label="Name"
+            description="Shown in Link"
+            required
+            maxLength={100}
+            readOnly={read_only}
+            error={errorAt(save.error, 'name')}
+          />
+          {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
+          {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
+          <ColorInput
+            {...form.getInputProps('colour')}
+            label="Color"
+            description="Button color in Link"
+            readOnly={read_only}
+            error={errorAt(save.error, 'colour')}
+            eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
+          />
+          <LogoField
+            value={form.values.logo}
+            onChange={(logo) => form.setFieldValue('logo', logo)}
+            error={errorAt(save.error, 'logo')}
+            read_only={read_only}
+          />
+          {save.error && <ErrorAlert error={save.error} />}
+          {!read_only && (
+            <Group>
+              <Button type="submit" loading={save.isPending}>
+                Save
+              </Button>
+              {save.isSuccess && (
+                <Text size="sm" role="status">
+                  Saved
+                </Text>
+              )}
+            </Group>
+          )}
+        </Stack>
+        <LinkPreview name={form.values.name} color={form.values.colour} logo={form.values.logo} />
+      </div>
     </Paper>
   );
 }
