@@ -66,10 +66,7 @@ type OpenInvitation = { email: string; inviter_id: string; inviter_name: string;
  * The address and role that an invitation was made for, and by whom; undefined if it was used, revoked or has expired.
  * `role`: null if it differs between clients.
  */
-export async function findInvitation(
-  sql: Sql | Tx,
-  token: string,
-): Promise<OpenInvitation | undefined> {
+export async function findInvitation(sql: Sql | Tx, token: string): Promise<OpenInvitation | undefined> {
   const [row] = await sql<OpenInvitation[]>`
     SELECT operator_invitations.email, inviter_id, coalesce(nullif(inviter.name, ''), inviter.email) AS inviter_name,
            CASE WHEN operator_invitations.all_clients THEN operator_invitations.role END AS role
