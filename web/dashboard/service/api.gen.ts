@@ -422,7 +422,14 @@ export type AvailabilityResponse = {
       available_appointments: number | null;
       max_visits: number | null;
     }>;
-    explanations?: Array<Record<string, unknown>>;
+    explanations?: Array<{
+      provider_id: string;
+      facility_id: string | null;
+      date: string;
+      range_start: string;
+      range_end: string;
+      reason: "location" | "inactive_location" | "daily_limit" | "past" | "appointment" | "booking" | "block" | "buffer" | "quota_full" | "visit_type" | "no_rule" | "too_short" | "outside_dates" | "recurrence" | "invalid_shift" | "no_hours" | "inactive_provider" | "hidden_provider" | "first_sync" | "outside_hours" | "clock_change";
+    }>;
   };
   timezone: string;
   sync?: SyncState;
