@@ -91,7 +91,7 @@ function Summary({ event }: { event: EventDetails }) {
             {event.endpoints > 1 && `${event.delivered} of ${event.endpoints} delivered`}
           </Group>
         ),
-        Created: <Timestamp at={event.created_at} />,
+        Created: <Timestamp at={event.created_at} show="exact" />,
         Job:
           event.job_id === null ? null : (
             <Anchor component={Link} href={linkTo(`/jobs/${event.job_id}`)} inherit>
@@ -212,7 +212,7 @@ const no_attempts: Record<Delivery['endpoint_status'], string> = {
 
 const columns: Column<DeliveryAttempt>[] = [
   { head: 'Attempt', cell: (each) => each.attempt },
-  { head: 'Time', cell: (each) => <Timestamp at={each.at} /> },
+  { head: 'Time', cell: (each) => <Timestamp at={each.at} show="exact" /> },
   { head: 'Status', cell: (each) => each.status_code ?? 'No response' },
   { head: 'Duration', cell: (each) => <span className="nowrap">{each.duration_ms} ms</span>, align: 'right' },
   {
