@@ -11,6 +11,7 @@ import {
   sendPageData,
   sendPublicPage,
   sendPublicText,
+  serveBrand,
   serveFiles,
   servePageFiles,
 } from '../../http/pages/servePages.ts';
@@ -48,7 +49,7 @@ export function serveDocs(
   serve('/llms.txt', () => site().llmsText(), sendAs('text/plain'));
   for (const path of ['/docs/', '/docs/quickstart'])
     pages.get(path, async (_request, reply) => reply.redirect('/docs'));
-  pages.get('/favicon.ico', async (_request, reply) => reply.redirect('/docs/icon.svg'));
+  pages.get('/favicon.ico', async (_request, reply) => reply.redirect('/docs/brand/icon.svg'));
   pages.register(async (below) => serveBelow(below, () => cacheText('not found', () => site().notFound())), {
     prefix: '/docs',
   });
@@ -93,9 +94,10 @@ function serveBelow(below: FastifyInstance, notFound: () => Promise<PreparedText
     names: /\.(webp|svg)$/,
     cacheControl: () => 'no-cache',
   });
+  serveBrand(below, '/');
   servePageFiles(below, 'docs', {
     prefix: '/',
-    only: ['docs.js', 'early.js', 'style.css', 'parts.css', 'icon.svg'],
+    only: ['docs.js', 'early.js', 'style.css', 'parts.css'],
     cacheControl: () => 'no-cache',
   });
 }

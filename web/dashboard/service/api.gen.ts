@@ -1742,7 +1742,16 @@ export type Endpoints = {
   };
   'single-sign-on.start': { body: { path: string }; response: { success: true; url: string } };
   'single-sign-on.renew': { response: { success: true; url: string } };
-  'invitations.find': { body: { token: string }; response: { success: true; email: string } };
+  'invitations.find': {
+    body: { token: string };
+    response: {
+      success: true;
+      email: string;
+      inviter_name: string;
+      role: "support" | "read_only" | "operator" | "owner" | null;
+      second_factor: boolean;
+    };
+  };
   'invitations.accept': {
     body: { token: string; name: string; password: string };
     response: { success: true; session: Session };
