@@ -120,12 +120,11 @@ export function windowPage(files: string): string {
 
 /** The page on which a practice sees a linked account and can unlink it. What it opens with is in the fragment. */
 export function practicePage(): string {
-  const files = 'link/v1/';
   return shellPage({
     ...shell,
+    files: 'link/v1/',
     title: 'Connected application',
-    style: `${files}page.css`,
-    script: `${files}practice.js`,
+    script: 'practice.js',
     html: 'lang="en" data-mode="hosted"',
   });
 }
