@@ -1,4 +1,5 @@
 import { operator_errors } from './operatorErrors.ts';
+import { practice_errors } from './practiceErrors.ts';
 
 /**
  * The error catalogue. `docs/reference/errors.md` is generated from it. Codes never change; `{name}` is a
@@ -110,6 +111,7 @@ export const errors = {
   link_expired: { status: 410, message: 'This link_token has expired. Create a new one.' },
   link_used: { status: 410, message: 'This link_token has already been used. Create a new one.' },
   link_unknown: { status: 404, message: 'link_token not found.' },
+  ...practice_errors,
   consent_required: {
     status: 403,
     message: 'The person has not agreed to this link yet. Show what is shared and send the consent first.',
@@ -192,6 +194,10 @@ export const errors = {
     message:
       'Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.',
   },
+  sandbox_client_required: {
+    status: 403,
+    message: 'Only the client in sandbox.json can open the charts of the sandbox’s EMR.',
+  },
   method_not_allowed: { status: 405, message: '{method} is not supported here. Supported: {allowed}.' },
   route_not_found: { status: 404, message: 'No such endpoint: {method} {path}' },
   update_mode_user_not_found: { status: 404, message: 'User not found.' },
@@ -232,6 +238,7 @@ export const errors = {
     message: 'The job can no longer be canceled: it has started or finished.',
   },
   job_not_repeatable: { status: 409, message: '{reason}' },
+  job_not_openable: { status: 409, message: '{reason}' },
   job_not_editable: { status: 409, message: '{reason}' },
   edited_copy_exists: {
     status: 409,
