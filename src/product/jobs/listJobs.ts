@@ -1,14 +1,16 @@
+import type { FailureCode } from '../../catalog/failures.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
 import type { Job, JobState, ReviewOutcome } from './jobs.ts';
 
 /**
- * State filters. A parked job is a queued job that waits for its account to be re-linked. `unfixed` are the failed and
- * partial ones that were not run again.
+ * State filters. A parked job is a queued job that waits for its account to be re-linked. `retrying` are the unfinished
+ * ones with a failed attempt, `unfixed` the failed and partial ones that were not run again.
  */
 export const job_filters = [
   'queued',
   'running',
+  'retrying',
   'parked',
   'succeeded',
   'partial',
@@ -24,9 +26,13 @@ export type JobFilters = {
   type?: string | undefined;
   state?: JobFilter | undefined;
   account_id?: string | undefined;
+  /** The client's ID of the organization. */
+  org_id?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
   code?: string | undefined;
+  /** See `reasonKey`. */
+  reason?: string | undefined;
   /** The client's own reference. */
   reference?: string | undefined;
   finished_from?: string | undefined;
@@ -87,14 +93,17 @@ export async function listJobs(
 
 /** Contains only the filters in use, so that each combination is planned with its own index. */
 function matching(sql: Query, client_id: string, filters: JobFilters): Fragment {
-  const { type, state, account_id, code, reference, from, to, finished_from, finished_to, before } = filters;
+  const { type, state, account_id, org_id, code, reason, reference } = filters;
+  const { from, to, finished_from, finished_to, before } = filters;
   return sql`client_id = ${client_id}
     ${type === undefined ? sql`` : sql`AND type = ${type}`}
     ${state === undefined ? sql`` : sql`AND ${inState(sql, state)}`}
     ${account_id === undefined ? sql`` : sql`AND account_id = ${account_id}`}
+    ${org_id === undefined ? sql`` : sql`AND organization_id = (SELECT id FROM organizations WHERE org_id = ${org_id})`}
     ${from === undefined ? sql`` : sql`AND created_at >= ${from}::text::timestamptz`}
     ${to === undefined ? sql`` : sql`AND created_at < ${to}::text::timestamptz`}
     ${code === undefined ? sql`` : sql`AND ${failedWith(sql, code)}`}
+    ${reason === undefined ? sql`` : sql`AND ${reasonKey(sql)} = ${reason}`}
     ${reference === undefined ? sql`` : sql`AND reference = ${reference}`}
     ${finished_from === undefined ? sql`` : sql`AND finished_at >= ${finished_from}::text::timestamptz`}
     ${finished_to === undefined ? sql`` : sql`AND finished_at < ${finished_to}::text::timestamptz`}
@@ -115,6 +124,7 @@ function inState(sql: Query, state: JobFilter): Fragment {
   if (state === 'queued' || state === 'running') {
     return sql`state IN ('queued', 'running') AND ${isState(sql)[state]} AND NOT parked`;
   }
+  if (state === 'retrying') return retrying(sql);
   if (state === 'unfixed') return unfixed(sql);
   if (state === 'unresolved') return sql`${unsuccessful(sql)} AND state = 'needs_review' AND review_outcome IS NULL`;
   return sql`${unsuccessful(sql)} AND ${isState(sql)[state]}`;
@@ -131,10 +141,48 @@ function isState(sql: Query) {
   };
 }
 
-/** Jobs that failed, at least in part, and were not run again. */
+/**
+ * Jobs that failed, at least in part, and were not run again. A later sync of the organization replaces a failed one.
+ */
 export function unfixed(sql: Query): Fragment {
   return sql`${unsuccessful(sql)} AND state IN ('partial', 'failed')
-    AND NOT EXISTS (SELECT FROM jobs AS newer WHERE newer.operation_id = jobs.operation_id AND newer.id > jobs.id)`;
+    AND NOT EXISTS (SELECT FROM jobs AS newer WHERE newer.operation_id = jobs.operation_id AND newer.id > jobs.id)
+    AND (type <> 'sync' OR NOT EXISTS (SELECT FROM jobs AS newer
+          WHERE newer.organization_id = jobs.organization_id AND newer.type = 'sync' AND newer.id > jobs.id
+            AND newer.state = 'succeeded'))`;
+}
+
+/** Unfinished jobs that have failed at least once since they were accepted or their account was re-linked. */
+export function retrying(sql: Query): Fragment {
+  return sql`state IN ('queued', 'running') AND NOT parked AND retry_since IS NOT NULL`;
+}
+
+/** Each has one cause. Their reasons list what is in a patient's chart or schedule, which differs from job to job. */
+const codes_of_one_cause: readonly FailureCode[] = [
+  'patient_not_found',
+  'patient_ambiguous',
+  'duplicate_patient',
+  'medication_not_found',
+  'medication_ambiguous',
+  'slot_taken',
+  'document_infected',
+  'scanner_unavailable',
+  'login_required',
+  'account_unlinked',
+  'outcome_unknown',
+  'internal',
+];
+
+/** Quoted values, words with digits, and names: words with a capital letter that do not start a lower-case sentence. */
+const varying_words = `(?:^|[\\s(:])'[^']*'|"[^"]*"|“[^”]*”|\\S*\\d\\S*|\\s[A-Z]\\S*|^[A-Z]\\S*(?=\\s+[A-Z])`;
+
+/**
+ * Failed jobs with the same code and key have the same reason, apart from the values that the EMR repeats in it. Only
+ * compared, never shown: the words that remain can still be about a patient.
+ */
+export function reasonKey(sql: Query): Fragment {
+  return sql`CASE WHEN coalesce(error ->> 'code', 'internal') = ANY (${[...codes_of_one_cause]}::text[]) THEN ''
+    ELSE to_hex(hashtextextended(regexp_replace(coalesce(error ->> 'message', ''), ${varying_words}, '', 'g'), 0)) END`;
 }
 
 /** A canceled job has this code and no other. */
@@ -224,8 +272,11 @@ export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id
   return row?.overtaken ?? false;
 }
 
-/** The runs of later operations of the same type for the patient of `operation` that have neither failed nor been canceled. */
-function laterRuns(sql: Query): Fragment {
+/**
+ * The runs of later operations of the same type for the patient of `operation` that have neither failed nor been
+ * canceled. `job` is a run of `operation`.
+ */
+export function laterRuns(sql: Query): Fragment {
   return sql`SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
      WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn
        AND later.organization_id = job.organization_id AND later.type = operation.type

@@ -161,6 +161,9 @@ export const report_row = Type.Object({
   org_id: Type.String(),
   user_id: Type.String(),
   at: date_time,
+  address: Type.String(),
+  /** What the last request that did not succeed found. */
+  note: patientDetail(nullable(Type.String())),
   ...report_outcome,
   /** It can quote the EMR. */
   error_message: patientDetail(report_outcome.error_message),
