@@ -30,8 +30,11 @@ export const job_filter_fields = {
   type: Type.Optional(Type.String({ maxLength: 100 })),
   state: Type.Optional(Type.Enum([...job_filters])),
   account_id: Type.Optional(Type.String({ maxLength: 36 })),
-  /** A failure code. */
+  /** The client's ID of the organization. */
+  org_id: Type.Optional(Type.String({ maxLength: 200 })),
+  /** A failure code, and which reason, if its jobs have several. */
   code: Type.Optional(Type.String({ maxLength: 100 })),
+  reason: Type.Optional(Type.String({ maxLength: 20 })),
   from: Type.Optional(date_time),
   to: Type.Optional(date_time),
   finished_from: Type.Optional(date_time),

@@ -43,6 +43,8 @@ export async function countFailedDay(db: Database, client_id: string): Promise<{
 
 /** Whoever has used the service for longer no longer needs the first steps. */
 const first_steps_hours = 24;
+/** The first that succeeded is shown, or the first if none of so many did. */
+const first_writes_max = 20;
 
 /**
  * How far a new client has got. `started_at`: when its first write was accepted. Null for a client that has written for
@@ -52,18 +54,20 @@ export async function readFirstSteps(db: Database, client_id: string): Promise<F
   const [row] = await db.search<FirstSteps>(
     client_id,
     (sql) => sql`
-      SELECT iso(first.created_at) AS started_at,
-             (SELECT json_build_object('job_id', job.id, 'state', job.state, 'finished_at', iso(job.finished_at))
-                FROM jobs AS job WHERE job.id = first.id) AS write,
+      WITH early AS MATERIALIZED (
+        SELECT id, state, created_at, finished_at FROM jobs WHERE client_id = ${client_id} AND type <> 'sync'
+         ORDER BY created_at, id LIMIT ${first_writes_max}::integer
+      ), shown AS (
+        SELECT * FROM early ORDER BY state = 'succeeded' DESC, id LIMIT 1
+      )
+      SELECT (SELECT iso(min(created_at)) FROM early) AS started_at,
+             (SELECT json_build_object('job_id', id, 'state', state, 'finished_at', iso(finished_at)) FROM shown) AS write,
              EXISTS (SELECT FROM client_secrets WHERE revoked_at IS NULL) AS has_secret,
              EXISTS (SELECT FROM accounts WHERE status = 'active') AS has_account,
              EXISTS (SELECT FROM webhook_endpoints WHERE status = 'enabled') AS has_endpoint,
              (SELECT json_build_object('id', replace(event.id::text, '-', ''), 'type', event.type, 'delivered_at',
                  (SELECT iso(min(finished_at)) FROM deliveries WHERE event_id = event.id AND status = 'success'))
-                FROM events AS event WHERE event.job_id = first.id) AS event
-        FROM (SELECT) AS one
-        LEFT JOIN LATERAL (SELECT id, created_at FROM jobs WHERE client_id = ${client_id} AND type <> 'sync'
-                            ORDER BY created_at, id LIMIT 1) AS first ON true`,
+                FROM events AS event WHERE event.job_id = (SELECT id FROM shown)) AS event`,
   );
   if (!row) throw new Error('A query without FROM returned no row.');
   const age_ms = row.started_at === null ? 0 : Date.now() - Date.parse(row.started_at);

@@ -8,7 +8,7 @@ import { useSession } from '../../service/session.tsx';
 import { useAccountOptions } from '../../service/useAccountOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
 
-const names = ['type', 'state', 'code', 'account_id', 'finished_from', 'finished_to'] as const;
+const names = ['type', 'state', 'code', 'reason', 'org_id', 'account_id', 'finished_from', 'finished_to'] as const;
 
 /** The filters in the URL. */
 export function useJobFilters(): Record<string, string> {
@@ -19,6 +19,7 @@ export function useJobFilters(): Record<string, string> {
 const status_labels: Record<(typeof job_filters)[number], string> = {
   queued: 'Queued',
   running: 'Running',
+  retrying: 'Retrying',
   parked: 'Waiting for re-linking',
   succeeded: 'Succeeded',
   partial: 'Partial',
@@ -80,6 +81,8 @@ export function JobFilters(props: Props) {
         />
       )}
       <FinishedFilter />
+      <LinkedFilter name="org_id" label="Practice" />
+      <LinkedFilter name="reason" label="Same reason only" />
       {props.filtered && (
         <Button
           variant="subtle"
@@ -115,6 +118,22 @@ function FinishedFilter() {
       }
     >
       Finished <Timestamp at={from || null} /> to <Timestamp at={to || null} />
+    </Badge>
+  );
+}
+
+/** Set by a link of another page; can only be removed here. */
+function LinkedFilter({ name, label }: { name: 'org_id' | 'reason'; label: string }) {
+  const { get, set } = useUrlFilters();
+  const value = get(name);
+  if (value === '') return null;
+  return (
+    <Badge
+      size="lg"
+      variant="light"
+      rightSection={<CloseButton size="xs" aria-label={`Remove ${label} filter`} onClick={() => set(name, '')} />}
+    >
+      {name === 'org_id' ? `${label}: ${value}` : label}
     </Badge>
   );
 }
