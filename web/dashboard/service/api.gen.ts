@@ -13,7 +13,7 @@ export const api_routes = {"link.token.create":{"method":"POST","path":"/link/to
 
 export const error_messages = {"request_malformed":"The request is not valid HTTP.","body_not_json":"Request body is not valid JSON.","body_too_complex":"Request body exceeds {limit}.","body_not_object":"Request body must be a JSON object.","missing_field":"Missing required field: {field}","no_field":"At least one field must be provided.","unexpected_fields":"Unexpected fields in request body: {fields}","form_malformed":"Request body is not a valid multipart form.","unexpected_query":"Unexpected query parameters: {names}","invalid_field":"{rule}","restricted_operation":"{operation} are only supported for {emr} EMR.","restricted_field":"Field '{field}' is only supported for {emr} EMR.","unsupported_field":"Field '{field}' is not supported by this EMR.","fixed_field":"Field '{field}' cannot be changed on an active patient.","fixed_appointment_field":"Field '{field}' cannot be changed once the appointment is in the EMR.","appointment_in_progress":"The appointment is being written to the EMR. Send the change again after its event.","appointment_time_taken":"{conflict}","insurance_company_missing":"One of insurance_provider_id or insurance_name is required.","carrier_missing":"Insurance provider '{name}' has no carrier ID in the EMR and cannot be used for this insurance.","provider_inactive":"Provider with EMR ID '{id}' is inactive. Choose another one, or set its status to active.","location_inactive":"Location with EMR ID '{id}' is inactive. Choose another one, or set its status to active.","operation_not_offered":"This EMR does not offer {operation}.","personal_user_id":"user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.","search_not_supported":"search_by '{search_by}' is not supported by this EMR. Supported: {supported}.","emr_name_unknown":"EMR '{emr_name}' is not supported. Supported EMRs: {supported}.","emr_name_mismatch":"emr_name does not match the EMR of this organization.","emr_domain_mismatch":"emr_instance_domain does not match the EMR address of this organization.","emr_domain_invalid":"emr_instance_domain {rule}","practice_not_found":"Practice with ID '{id}' not found.","practice_and_emr":"practice_id cannot be combined with emr_name or emr_instance_domain.","practice_mismatch":"practice_id does not match the EMR address of this organization.","practice_unavailable":"There is no EMR app for this practice. Ask an owner to add one.","practice_required":"No practice was chosen in this link yet.","practice_fixed":"The practice of this link cannot be changed.","emr_app_not_found":"EMR app with ID '{id}' not found.","emr_app_mismatch":"emr_app_id belongs to a different EMR than this organization.","emr_app_exists":"Another EMR app already has the host {host}.","emr_app_pair_taken":"Another EMR app already uses this client ID at this token endpoint. Each client ID belongs to one EMR app.","emr_app_required":"Sign-in with a signing key needs an EMR app. An owner must add one for {host} in the dashboard (Settings, Clients, EMR apps), with the client ID that the EMR issued.","emr_app_unregistered":"This EMR app has no client ID yet. An owner must add the one that the EMR issued.","emr_app_in_use":"{count} linked accounts use this EMR app. Unlink them, or link them again with another app.","search_params_mismatch":"search_params does not match the search parameters of this organization.","search_params_need_app":"search_params can be used only with an EMR app for this address.","search_params_required":"The practices of this EMR share one address. Name the practice in search_params: {names}.","callback_url_unregistered":"callback_url is not registered for this client.","link_token_invalid":"Invalid or expired link_token.","cursor_expired":"This cursor is no longer valid: it is older than 30 days, or the database was restored or lost changes. Read the changes again from the beginning, without a cursor, and replace your copy.","link_exhausted":"Too many sign-in attempts with this link_token. Create a new one.","link_expired":"This link_token has expired. Create a new one.","link_used":"This link_token has already been used. Create a new one.","link_unknown":"link_token not found.","consent_required":"The person has not agreed to this link yet. Show what is shared and send the consent first.","consent_outdated":"What this link shares, or the host of the EMR’s sign-in page, has changed. Ask for consent again.","public_token_invalid":"Invalid or expired public_token.","emr_credentials_wrong":"{emr} rejected this username and password.","emr_code_required":"{emr} requires a one-time code. Send one_time_code.","emr_code_wrong":"{emr} rejected this one-time code. Try the current one.","emr_locked":"{emr} has locked this user after too many failed attempts. Try again later.","emr_access_refused":"{emr} rejected these credentials.","emr_client_refused":"{emr} does not recognize this client ID.","emr_secret_refused":"{emr} rejected the client secret.","emr_key_refused":"{emr} does not accept our signing key for this client ID. Register our key set with it: {key_set}","emr_scope_refused":"{emr} does not grant this client the requested scopes: {scopes}","emr_method_refused":"{emr} does not allow this sign-in method. credentials.way can be one of: {methods}","emr_no_records":"{emr} accepted the sign-in, but this account cannot read any records.","emr_user_mismatch":"This account belongs to {name}. Sign in as that user, or link a new account.","emr_page_required":"{emr} requires sign-in on its own page. Open it in Link.","emr_page_declined":"The sign-in at {emr} was not completed.","page_sign_in_unknown":"This sign-in was started in another window or has expired. Start again in Link.","page_sign_in_mixed_up":"This response belongs to the sign-in page of another EMR. Nothing was sent. Start again in Link.","emr_sign_in_refused":"The sign-in at {emr} failed: {reason}","emr_host_not_found":"The host {host} could not be found. Check the address of the EMR.","emr_address_wrong":"The EMR cannot be linked at this address: {reason}","emr_check_refused":"The capabilities of {emr} could not be read: {reason}","webhook_endpoints_max":"A client can have at most {max} webhook endpoints. Delete one that is no longer used.","webhook_url_refused":"webhook_url {rule}","idempotency_key_invalid":"Send one Idempotency-Key of 1 to 255 printable characters.","credentials_conflict":"The {header} header was sent more than once, with different values.","client_credentials_invalid":"Invalid client credentials.","client_secret_expired":"This client secret expired at {expired_at}.","secret_not_permitted":"This client secret does not permit the request: {limit}.","client_network_refused":"Requests of this application are not accepted from {address}. An owner can add the address to its allowed networks.","client_certificate_required":"This application must present a client certificate, and none arrived with the request.","client_certificate_refused":"The client certificate of the request was refused: {reason}.","metrics_token_invalid":"Send the METRICS_TOKEN of this installation as a bearer token.","access_token_missing":"Missing access_token header.","access_token_invalid":"User not found.","login_required":"The account link has expired. Run Link in update mode with this access_token to renew it.","sandbox_values_refused":"Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.","method_not_allowed":"{method} is not supported here. Supported: {allowed}.","route_not_found":"No such endpoint: {method} {path}","update_mode_user_not_found":"User not found.","provider_not_found":"Provider with EMR ID '{id}' not found.","referring_provider_not_found":"Referring provider with EMR ID '{id}' not found.","staff_not_found":"Staff member with ID '{id}' not found.","appointment_not_found":"Appointment not found.","patient_not_found":"Patient not found.","location_not_found":"Location with EMR ID '{id}' not found.","pharmacy_not_found":"Pharmacy with EMR ID '{id}' not found.","record_unnamed":"{reason}","record_not_found":"{noun} with ID '{id}' not found.","account_revoked":"This account has been revoked. Link it again first.","access_token_replaced":"This access token has been replaced. Send the request with the current one.","erasure_blocked":"{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.","legal_hold_active":"Nothing was erased: legal hold {hold} covers this data. It must be lifted first, by an operator with the permission for legal holds.","appointment_not_in_emr":"The appointment has no EMR ID. Wait for the event of its booking, or correct it if it has failed.","claim_exists":"The appointment has a claim already: {claim_id}.","first_sync_pending":"The first sync has not finished reading {list}. Try again in a few seconds.","job_started":"The job can no longer be canceled: it has started or finished.","job_not_repeatable":"{reason}","job_not_reviewable":"This job is not waiting for review, or has already been reviewed.","master_key_in_settings":"The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.","idempotency_key_running":"A request with this Idempotency-Key is still running. Try again in a moment.","idempotency_key_reused":"This Idempotency-Key was already used with a different request. Use a new key for each request.","request_timeout":"The request took too long to arrive.","body_too_large":"Request body exceeds {limit}.","document_too_large":"{document} exceeds the maximum size of 5 MB.","document_over_emr_limit":"{document} exceeds the EMR’s limit of {limit} per document.","document_script_refused":"{document} is a PDF that contains JavaScript, or is protected and cannot be checked. Print it to a new PDF and upload that.","document_action_refused":"{document} is a PDF that starts programs, opens files elsewhere, sends a form or plays rich media. Print it to a new PDF and upload that.","document_attachment_refused":"{document} is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.","document_type_unsupported":"{document} must be a PDF, JPEG or PNG file.","body_encoding_unsupported":"Request body must not be compressed. Send it without Content-Encoding.","charset_unsupported":"Request body must be in UTF-8.","media_type_unsupported":"Content-Type must be {expected}.","headers_too_large":"Request headers are too large.","live_streams_exceeded":"Too many open dashboard tabs in this session. Close some of them.","event_streams_exceeded":"Too many open event streams. Close some of them, or register a webhook.","quota_exceeded":"Quota exceeded: {quota}.","rate_limited":"Rate limit exceeded.","internal":"Internal error. Include the request_id when you report it.","database_unavailable":"The database is unavailable right now. Try again in a moment.","database_slow":"The database took too long. Try again later, or narrow the request.","connections_exceeded":"Too many connections are open. Try again in a moment.","uploads_busy":"Too many uploads at once. Try again in a moment.","emr_unavailable":"{emr} cannot be reached right now. Try again in a moment.","passkey_not_registered":"The passkey could not be registered. Try again.","passkeys_max":"You can have at most {max} passkeys. Delete one that you no longer use.","passkeys_need_name":"Passkeys need a host name, and BASE_URL contains an IP address. Set BASE_URL to the name of this service.","operator_credentials_wrong":"Incorrect email or password.","operator_code_required":"Enter the code from your authenticator app.","operator_code_wrong":"Incorrect code, or the code was already used. Enter the current code from your authenticator app, or a recovery code.","operator_passkey_required":"Sign in with your passkey, or enter one of your recovery codes.","passkey_refused":"This passkey was not accepted. Try again, or sign in with your password.","operator_password_off":"Passwords are turned off for this account. Use single sign-on.","sso_off":"Single sign-on is not set up. Sign in with your password.","sso_expired":"This sign-in has expired, or it was already used. Sign in again.","sso_declined":"The identity provider did not sign you in. Try again, or ask its administrator for access.","sso_client_refused":"The identity provider does not accept this installation. Ask its administrator to check OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and the redirect URI.","sso_invalid":"The identity provider’s response is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.","sso_unavailable":"The identity provider cannot be reached. Try again in a minute.","sso_role_missing":"You have no role in Chartwire. Ask the administrator of your identity provider to add you to a Chartwire group, then sign in again.","sso_email_missing":"The identity provider did not send a verified email address for you. Ask its administrator to add one, then sign in again.","sso_email_taken":"Your email address belongs to another operator. Ask an owner to choose “Allow single sign-on” for it under Settings → Operators, then sign in again.","sso_email_unverified":"The identity provider did not confirm your email address (email_verified), which is required to take over an existing operator. Ask its administrator to send this claim, then sign in again.","sso_other_person":"You signed in at the identity provider as someone else. Sign in as the operator who uses this dashboard.","sso_auth_time_missing":"The identity provider did not say when you signed in. Ask its administrator to send the claim auth_time, then try again.","sso_not_again":"The identity provider did not ask you to sign in again. Ask its administrator to support max_age or prompt=login, then try again.","sso_acr_missing":"The identity provider did not sign you in with the level of security that is required here (acr). Sign in there with your second factor, or ask its administrator which method to use, then try again.","sso_amr_missing":"You did not sign in at the identity provider with a method that is required here (amr). Sign in there with your second factor, or ask its administrator which method to use, then try again.","logout_token_refused":"The logout token is not valid, or was already used.","logout_token_unchecked":"The logout token could not be checked, because the keys of the identity provider cannot be read.","sso_disabled":"Your account is disabled. Ask an owner to enable it.","operator_inactive":"Your account was disabled because it was not used for a long time. Ask an owner to enable it.","operator_session_over":"Your session has ended. Sign in again.","operator_password_temporary":"Your password is temporary. Change it before you continue.","operator_second_factor_missing":"A second factor is required. Set up a passkey or an authenticator app before you continue.","operator_sign_in_again":"Confirm your identity first: your last sign-in was more than 10 minutes ago.","operator_role_lacking":"This requires the {role} role.","reveal_not_allowed":"You do not have permission to reveal patient details. Ask an owner for it.","disclosures_not_allowed":"You do not have permission to see disclosures. Ask an owner for it.","legal_hold_not_allowed":"You do not have permission to place or lift legal holds. Ask an owner for it.","operator_clients_lacking":"This requires access to all clients.","operator_request_foreign":"This request did not come from the dashboard page. Reload the page and try again.","invitation_invalid":"This invitation was used or revoked, or has expired. Ask an owner for a new one.","client_secrets_max":"A client can have at most {max} active secrets. Revoke one first.","operator_exists":"An operator with this email address already exists.","operator_single_sign_on":"This operator uses single sign-on: the identity provider manages the role and the sign-in.","owner_from_provider":"You signed in with single sign-on, so you cannot create, enable or reset an owner with a password. Give the role in the identity provider, or ask an owner who signed in with a password.","passwords_off":"Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.","approval_required":"A second person must approve this. It waits under Approvals until {until}.","approval_over":"This was already decided, run or canceled, or has expired. Request it again.","approval_own":"Another operator with the same right must decide about this.","approval_right_lost":"The operator who requested this no longer has the right to do it, so it was canceled.","review_attested":"This access review was already attested, and can no longer be changed. Start a new one.","owner_last":"There must be at least one owner. Make another operator an owner first.","operator_codes_locked":"Too many incorrect codes. Sign in with a passkey or a recovery code, or ask an owner to reset your sign-in.","operator_password_expired":"Your temporary password has expired. Ask an owner to reset your password again.","totp_offer_missing":"This setup has expired. Start it again.","sign_in_busy":"Too many sign-ins at the moment. Try again in a minute, or use a browser in which you have signed in before.","dashboard_network_refused":"The dashboard is not available from {address}. The administrator of this server can add the address to DASHBOARD_NETWORKS.","operator_locked":"Too many failed sign-ins. Try again in 15 minutes."} as const;
 
-export const job_filters = ["queued","running","parked","succeeded","partial","failed","needs_review","cancelled","unresolved","unfixed"] as const;
+export const job_filters = ["queued","running","retrying","parked","succeeded","partial","failed","needs_review","cancelled","unresolved","unfixed"] as const;
 
 export const review_outcomes = ["done","not_done"] as const;
 
@@ -38,6 +38,7 @@ export const endpoints = {
   'live.get': { method: 'GET', path: '/dashboard/api/live' },
   'reveals.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/reveals' },
   'overview.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview' },
+  'overview.repeatable': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/repeatable' },
   'overview.history': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/history' },
   'accounts.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/accounts' },
   'accounts.link': { method: 'POST', path: '/dashboard/api/clients/{client_id}/links' },
@@ -334,14 +335,37 @@ export type ApprovalRow = {
 };
 
 export type Attention = {
+  outages: Array<Outage>;
   failures: Array<FailureGroup>;
-  accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null }>;
+  accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null; parked: number }>;
   endpoints: Array<{
     id: string;
     url: string;
     status: "enabled" | "disabled";
     since: string | null;
     reason: string;
+    pending: number;
+  }>;
+  links: Array<{
+    report_id: string;
+    links: number;
+    org_id: string;
+    user_id: string;
+    address: string;
+    at: string;
+    code: string | null;
+    error_message: string | null;
+    note: string | null;
+  }>;
+  syncs: Array<{
+    org_id: string;
+    job_id: number;
+    failed: boolean;
+    kind: string | null;
+    code: string | null;
+    reason: string | null;
+    since: string | null;
+    synced_at: string | null;
   }>;
   reviews: Array<{ job_id: number; type: string; finished_at: string }>;
   alerts: Array<Alert>;
@@ -857,11 +881,64 @@ export type EvidenceRow = {
 
 export type FailureGroup = {
   code: string;
+  reason: string;
   jobs: number;
-  example: { job_id: number; type: string; org_id: string; finished_at: string };
+  can_run: number;
+  types: Array<string>;
+  org_ids: Array<string>;
+  accounts: number;
+  patients: number | null;
+  provider: string | null;
+  first_at: string;
+  last_at: string;
+  example: {
+    job_id: number;
+    type: string;
+    state: "failed" | "partial";
+    org_id: string;
+    finished_at: string;
+  };
 };
 
 export type FaultSwitch = { id: string; label: string; description: string; on: boolean; once: boolean };
+
+export type FirstSteps = {
+  started_at: string | null;
+  write: { job_id: number; state: string; finished_at: string | null } | null;
+  event: { id: string; type: string; delivered_at: string | null } | null;
+  has_secret: boolean;
+  has_account: boolean;
+  has_endpoint: boolean;
+};
+
+export type Flow = {
+  requests: { total: number; failed: number; more: boolean };
+  writes: { total: number; more: boolean };
+  practices: Array<{
+    org_id: string;
+    emr_name: string;
+    waiting: number;
+    running: number;
+    retrying: number;
+    parked: number;
+    oldest_at: string | null;
+    succeeded: number;
+    failed: number;
+    relink: number;
+    failing: { since: string; silent: boolean } | null;
+  }>;
+  practices_hidden: { count: number; troubled: number };
+  endpoints: Array<{
+    id: string;
+    url: string;
+    status: "enabled" | "disabled";
+    paused: boolean;
+    since: string | null;
+    pending: number;
+    delivered: number;
+  }>;
+  endpoints_hidden: { count: number; troubled: number };
+};
 
 export type FoundPatient = {
   id: string;
@@ -1205,12 +1282,35 @@ export type OrganizationRow = {
   emr_requests_per_hour_max: number;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
   held_removals: Array<{ kind: string; stored: number; missing: number; at: string; confirmed: boolean }>;
+  outage: {
+    silent: boolean;
+    since: string;
+    retrying: number;
+    waiting: number;
+    reason: string | null;
+    job_id: number | null;
+  } | null;
   accounts: Array<AccountRow>;
+};
+
+export type Outage = {
+  org_id: string;
+  emr_name: string;
+  emr_address: string;
+  silent: boolean;
+  since: string;
+  retrying: number;
+  waiting: number;
+  reason: string | null;
+  job_id: number | null;
 };
 
 export type Overview = {
   attention: Attention;
   failed_day: number;
+  partial_day: number;
+  flow: Flow;
+  first_steps: FirstSteps | null;
   clients: Array<ClientLoad>;
   restore: Restore | null;
 };
@@ -1374,6 +1474,8 @@ export type ReportDetails = {
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
   report: {
@@ -1399,6 +1501,8 @@ export type ReportRow = {
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
 };
@@ -1644,6 +1748,11 @@ export type Endpoints = {
     response: { success: true; expires_at: string };
   };
   'overview.get': { params: { client_id: string }; response: { success: true; overview: Overview } };
+  'overview.repeatable': {
+    params: { client_id: string };
+    query: { code: string; reason: string };
+    response: { success: true; job_ids: Array<number> };
+  };
   'overview.history': {
     params: { client_id: string };
     query: { range: "1h" | "24h" | "7d" };
@@ -1704,9 +1813,11 @@ export type Endpoints = {
     params: { client_id: string };
     query: {
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      org_id?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1722,9 +1833,11 @@ export type Endpoints = {
       mrn?: string;
       reference?: string;
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      org_id?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1745,9 +1858,11 @@ export type Endpoints = {
       mrn?: string;
       reference?: string;
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      org_id?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
