@@ -115,7 +115,14 @@ type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence' |
 };
 type StoredRow = Omit<
   OrganizationRow,
-  'accounts' | 'outage' | 'emr_name' | 'measured_max' | 'sets_visit_types' | 'emr_requests_per_hour_max' | 'sync' | 'earlier_syncs'
+  | 'accounts'
+  | 'outage'
+  | 'emr_name'
+  | 'measured_max'
+  | 'sets_visit_types'
+  | 'emr_requests_per_hour_max'
+  | 'sync'
+  | 'earlier_syncs'
 > & {
   syncs: OrganizationRow['earlier_syncs'];
   accounts: StoredAccountRow[];

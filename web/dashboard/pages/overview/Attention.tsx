@@ -168,7 +168,9 @@ function AlertGroup({ alerts }: { alerts: Rows<'alerts'> }) {
           </>
         )
       }
-      items={single ? [] : alerts.map(({ id, page, summary }) => ({ key: id, href: `~/dashboard${page}`, name: summary }))}
+      items={
+        single ? [] : alerts.map(({ id, page, summary }) => ({ key: id, href: `~/dashboard${page}`, name: summary }))
+      }
       href={`~/dashboard${first.page}`}
     >
       {first.remedy}

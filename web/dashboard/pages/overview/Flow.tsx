@@ -128,13 +128,16 @@ function toPracticeNode(practice: Practice, toJobs: (query: Record<string, strin
 
 function describeDone(succeeded: number, failed: number): string {
   if (succeeded + failed === 0) return 'idle';
-  return failed === 0 ? `${succeeded.toLocaleString()} done / h` : `${succeeded.toLocaleString()} done, ${failed.toLocaleString()} failed / h`;
+  return failed === 0
+    ? `${succeeded.toLocaleString()} done / h`
+    : `${succeeded.toLocaleString()} done, ${failed.toLocaleString()} failed / h`;
 }
 
 function toEndpointNode(endpoint: Endpoint, linkTo: (path: string) => string): FlowNode {
   const { id, url, status, paused, since, pending, delivered } = endpoint;
   const href = linkTo(`/events/endpoints/${id}`);
-  const state = since !== null ? `Failing · ${age(since)}` : paused ? 'Paused' : status === 'disabled' ? 'Disabled' : undefined;
+  const state =
+    since !== null ? `Failing · ${age(since)}` : paused ? 'Paused' : status === 'disabled' ? 'Disabled' : undefined;
   return {
     key: id,
     icon: 'events',
