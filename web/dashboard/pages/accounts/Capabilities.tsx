@@ -96,14 +96,16 @@ function CapabilityGroup(props: { title: string; about: string; evidence: readon
 
 const day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
 
-/** `Claims: 3,741 readable`, `Create patient`, `Upload document: Nov 15, The server refuses documents.` */
+/** `Claims: 3,741 readable`, `Create patient`, `Upload document: on Nov 15. The server refuses documents.` */
 function describeEvidence({ capability, state, detail, records, at }: Evidence): string {
   const label = operationLabels([capability]).replace(/^list /, '');
   const title = label.replace(/^./, (letter) => letter.toUpperCase());
   const parts = [
     ...(records === null ? [] : [`${records.toLocaleString()} readable`]),
-    ...(state === 'declared' || records !== null ? [] : [day.format(new Date(at))]),
+    ...(state === 'declared' || records !== null
+      ? []
+      : [`${state === 'refused' ? 'on' : 'last seen'} ${day.format(new Date(at))}`]),
     ...(detail === null ? [] : [detail]),
   ];
-  return parts.length === 0 ? title : `${title}: ${parts.join(', ')}`;
+  return parts.length === 0 ? title : `${title}: ${parts.join('. ')}`;
 }

@@ -54,10 +54,10 @@ export function Flow({ overview }: { overview: Overview }) {
         key: 'api',
         icon: 'requests',
         title: 'API',
-        text: requests.failed > 0 ? `${requests.failed.toLocaleString()} refused (1 h)` : 'None refused (1 h)',
+        text: `${requests.failed.toLocaleString()} refused`,
         href: `${toRequests}&status=failed`,
         tone: requests.total > 0 ? 'busy' : 'idle',
-        edge: { label: `${capped(requests)} requests / h`, href: toRequests },
+        edge: { label: `${capped(requests)} requests/h`, href: toRequests },
       },
     ],
     [
@@ -68,7 +68,7 @@ export function Flow({ overview }: { overview: Overview }) {
         text: waiting === 0 ? 'Empty' : describeQueue(load),
         href: toJobs({ state: 'queued' }),
         tone: late ? (failing ? 'slow' : 'stuck') : waiting > 0 ? 'busy' : 'idle',
-        edge: { label: `${capped(writes)} writes / h`, href: toJobs({ period: '1h' }) },
+        edge: { label: `${capped(writes)} writes/h`, href: toJobs({ period: '1h' }) },
       },
     ],
     [
@@ -97,8 +97,8 @@ const stage_names = ['Application', 'API', 'Queue', 'EMRs', 'Webhooks'];
 const late_ms = 5 * 60_000;
 
 function describeQueue({ queued, running, oldest_queued_at }: Overview['clients'][number]): string {
-  const counts = `${queued.toLocaleString()} queued, ${running.toLocaleString()} running`;
-  return oldest_queued_at === null ? counts : `${counts} · ${age(oldest_queued_at)}`;
+  if (queued === 0) return `${running.toLocaleString()} running`;
+  return `${queued.toLocaleString()} queued${oldest_queued_at === null ? '' : ` · ${age(oldest_queued_at)}`}`;
 }
 
 function toPracticeNode(practice: Practice, toJobs: (query: Record<string, string>) => string): FlowNode {
@@ -129,8 +129,8 @@ function toPracticeNode(practice: Practice, toJobs: (query: Record<string, strin
 function describeDone(succeeded: number, failed: number): string {
   if (succeeded + failed === 0) return 'idle';
   return failed === 0
-    ? `${succeeded.toLocaleString()} done / h`
-    : `${succeeded.toLocaleString()} done, ${failed.toLocaleString()} failed / h`;
+    ? `${succeeded.toLocaleString()} done/h`
+    : `${succeeded.toLocaleString()} done, ${failed.toLocaleString()} failed/h`;
 }
 
 function toEndpointNode(endpoint: Endpoint, linkTo: (path: string) => string): FlowNode {
@@ -142,7 +142,7 @@ function toEndpointNode(endpoint: Endpoint, linkTo: (path: string) => string): F
     key: id,
     icon: 'events',
     title: shorten(url),
-    text: state ?? `${delivered.toLocaleString()} delivered / h`,
+    text: state ?? `${delivered.toLocaleString()} delivered/h`,
     href,
     tone: since !== null ? 'stuck' : paused ? 'slow' : pending > 0 ? 'busy' : 'idle',
     edge: {
