@@ -204,9 +204,15 @@ describe('accounts page', () => {
     await dialog(page).getByRole('button', { name: 'Create link' }).click();
     const address = await readLink(page);
 
+    // During an outage, the page says so before anybody signs in.
+    await product.owner`INSERT INTO emr_outages (account_id, client_id, since)
+      SELECT id, client_id, now() - interval '10 minutes' FROM accounts WHERE user_id = 'expired-user'
+      ON CONFLICT (account_id) DO UPDATE SET since = excluded.since, last_failure_at = now()`;
+
     // Update mode asks only for the code, and for consent: this account was linked without a page.
     const window = await openLinkWindow(fixture.browser, address);
     await agree(window.page.mainFrame());
+    await window.page.getByText(/Larkspur has not been responding since \d+:\d\d/).waitFor();
     await window.page.waitForSelector('button[type="submit"]:focus');
     await window.page.keyboard.press('Enter');
     await focused(window.page.mainFrame(), 'code');

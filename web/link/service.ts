@@ -57,6 +57,8 @@ export type Session = {
   /** Whether the person chooses the practice, and the choice. */
   finds_practice: boolean;
   practice: Practice | null;
+  /** Since when the EMR of the account that is re-linked has not responded. */
+  outage_since: string | null;
   client: { name: string; logo: string | null; colour: string | null };
 };
 

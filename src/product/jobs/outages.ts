@@ -1,4 +1,4 @@
-import type { Database, Tx } from '../../platform/db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Job } from './jobs.ts';
 import { retrying } from './listJobs.ts';
 
@@ -25,6 +25,13 @@ export function listSilentAccounts({ system }: Pick<Database, 'system'>) {
            JOIN organizations ON organizations.id = accounts.organization_id
      WHERE accounts.status = 'active' AND outage.last_failure_at > outage.since
      ORDER BY outage.since, accounts.id LIMIT ${accounts_max}`;
+}
+
+/** Since when the EMR of an account has not responded; null if it responds. */
+export async function findOutage(tx: Tx, account_id: string): Promise<string | null> {
+  const [row] = await tx<{ since: string }[]>`
+    SELECT iso(since) AS since FROM emr_outages AS outage WHERE account_id = ${account_id} AND ${isNoticed(tx)}`;
+  return row?.since ?? null;
 }
 
 /** The EMR of a practice that fails now. */
@@ -59,7 +66,7 @@ export function listOutages(db: Database, client_id: string): Promise<Outage[]> 
       WITH silent AS (
         SELECT accounts.organization_id, min(outage.since) AS since
           FROM emr_outages AS outage JOIN accounts ON accounts.id = outage.account_id
-         WHERE accounts.status = 'active' AND outage.last_failure_at >= outage.since + make_interval(secs => ${noticed_s})
+         WHERE accounts.status = 'active' AND ${isNoticed(sql)}
          GROUP BY accounts.organization_id
       ), failing AS (
         SELECT organization_id, count(*)::int AS jobs, min(retry_since) AS since, max(id) AS newest
@@ -79,4 +86,8 @@ export function listOutages(db: Database, client_id: string): Promise<Outage[]> 
        WHERE silent.since IS NOT NULL OR failing.since <= now() - make_interval(secs => ${noticed_s})
        ORDER BY least(silent.since, failing.since), org_id`,
   );
+}
+
+function isNoticed(sql: Query): Fragment {
+  return sql`outage.last_failure_at >= outage.since + make_interval(secs => ${noticed_s})`;
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
 import { version } from '../../catalog/version.ts';
 import { type Endpoint, endpoint } from '../../http/endpoint.ts';
-import { credential_max, nullable, secret, success, text } from '../../model/fields.ts';
+import { credential_max, date_time, nullable, secret, success, text } from '../../model/fields.ts';
 import { practice_query_max } from '../../model/link.ts';
 import { findClient } from '../../product/clients/clients.ts';
 import { giveConsent, offerConsent, requireConsent } from '../../product/link/linkConsents.ts';
@@ -97,6 +97,8 @@ export const link_endpoints: readonly Endpoint[] = [
       /** Whether the person chooses the practice, and the choice. */
       finds_practice: Type.Boolean(),
       practice: nullable(ShownPractice),
+      /** Since when the EMR of the account that is re-linked has not responded; null if it responds. */
+      outage_since: nullable(date_time),
       client: Type.Object({ name: Type.String(), logo: nullable(Type.String()), colour: nullable(Type.String()) }),
     }),
     handle: async ({ ctx, client, link }) => {
