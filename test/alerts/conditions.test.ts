@@ -195,7 +195,7 @@ describe('an alert is open', () => {
     expect(added.status, JSON.stringify(added.body)).toBe(200);
     expect(await awaitAlerts('certificate_expiring', 1)).toMatchObject([
       {
-        summary: expect.stringContaining('the certificate for the EMR app Hillside Clinic expires on'),
+        summary: expect.stringContaining('The certificate for the EMR app Hillside Clinic expires on'),
         page: `/settings/clients/${client_id}`,
       },
     ]);
@@ -255,7 +255,7 @@ describe('an alert is open', () => {
     // Not twice.
     expect(alerts.filter(({ code }: Listed) => code === 'emr_unreachable')).toStrictEqual([]);
     const words = 'Larkspur responded with an error (500).';
-    const outage = { silent: true, retrying: 2, waiting: 2, reason: words };
+    const outage = { silent: true, retrying: 2, reason: words };
     expect(outages).toMatchObject([{ org_id, emr_name: 'Larkspur', ...outage }]);
     expect(Date.parse(outages[0].since)).toBeLessThanOrEqual(Date.now() - 301_000);
     const { rows } = (await operator.get(`clients/{client}/jobs?state=retrying&org_id=${org_id}`)).body;
@@ -274,7 +274,8 @@ describe('an alert is open', () => {
     await withJobsPaused(fixture, async () => {
       const { body } = await fixture.api.callIn();
       await owner`INSERT INTO emr_outages (account_id, client_id, since)
-        SELECT account_id, client_id, now() - interval '1 hour' FROM jobs WHERE id = ${body.job_id}`;
+        SELECT account_id, client_id, now() - interval '1 hour' FROM jobs WHERE id = ${body.job_id}
+        ON CONFLICT (account_id) DO UPDATE SET since = excluded.since, last_failure_at = now()`;
       await awaitAlerts('emr_unreachable', 0);
       await owner`UPDATE jobs SET retry_since = now() WHERE id = ${body.job_id}`;
       await awaitAlerts('emr_unreachable', 1);
@@ -378,12 +379,12 @@ test('an alert is open for 24 hours after a destination was added or changed, bu
     });
     return problems.filter(({ code }) => code === 'destination_changed').map(({ summary }) => summary);
   };
-  const added = (what: string) => `${client.name}: ${what} was added.`;
+  const added = (what: string) => `${what} was added.`;
   expect(await findSubjects(false)).toStrictEqual(
     expect.arrayContaining([
-      added('webhook URL https://new.example.org/in'),
-      added('webhook URL https://moved.example.org/in'),
-      added('callback URL https://app.example.org/linked'),
+      added('Webhook URL https://new.example.org/in'),
+      added('Webhook URL https://moved.example.org/in'),
+      added('Callback URL https://app.example.org/linked'),
     ]),
   );
   expect(await findSubjects(true)).toStrictEqual([]);

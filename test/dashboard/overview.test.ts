@@ -185,15 +185,20 @@ describe('what needs attention', () => {
     await fixture.api.sync();
     expect(await syncs()).toStrictEqual([]);
     expect((await overview()).failed_day).toBe(0);
-    await withJobsPaused(fixture, async () => {
+    const sync_id = await withJobsPaused(fixture, async () => {
       const requested = await operator.post(`clients/{client}/accounts/${await firstAccount()}/sync`, {});
       await owner`UPDATE jobs SET created_at = now() - interval '1 hour' WHERE id = ${requested.body.job_id}`;
       await owner`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, at)
         SELECT id, client_id, 1, 'started', 'note', now() - interval '40 minutes' FROM jobs
          WHERE id = ${requested.body.job_id}`;
       expect(await syncs()).toMatchObject([{ org_id, failed: false, job_id: requested.body.job_id }]);
+      return requested.body.job_id;
     });
-    await until('the sync to go on', async () => (await syncs()).length === 0);
+    await until('the sync to finish', async () => {
+      const [row] = await owner`SELECT FROM jobs WHERE id = ${sync_id} AND state = 'succeeded'`;
+      return row;
+    });
+    expect(await syncs()).toStrictEqual([]);
   });
 
   test('includes accounts to re-link, with the reason', async () => {
