@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../scripts/freePort.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { newClient } from '../api/support.ts';
 import { rejectedCall } from '../dashboard/finishedCalls.ts';
@@ -11,7 +12,8 @@ import { type DashboardFixture, expectAccessible, startDashboard } from './dashb
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
-  fixture = await startDashboard();
+  // The receiver's URL contains the port, so it must be known before the service starts.
+  fixture = await startDashboard({ env: { PORT: String(await freePort()) } });
 });
 afterAll(() => fixture?.close());
 

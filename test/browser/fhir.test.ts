@@ -104,7 +104,7 @@ async function seeInDashboard(capabilities: readonly string[]): Promise<void> {
   await page.goto(`${dashboard.url}/clients/${client_id}/accounts`);
   await signIn(page, dashboard);
   await page
-    .getByRole('button', { name: /^Capabilities of / })
+    .getByRole('button', { name: /: capabilities of / })
     .filter({ hasText: `${capabilities.length} of ` })
     .click();
   await page

@@ -1,4 +1,4 @@
-import { Button, Drawer, Group, List, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Drawer, Group, List, Stack, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { operationLabels } from '../../parts/labels.ts';
@@ -16,10 +16,11 @@ export function Capabilities({ account }: { account: Account }) {
   const refused = evidence.filter(({ state }) => state === 'refused').length;
   return (
     <>
-      <Button variant="subtle" size="compact-sm" onClick={open} aria-label={`Capabilities of ${account.user_id}`}>
+      <Anchor component="button" type="button" size="sm" ta="left" onClick={open}>
         {capabilities.length} of {capabilities.length + lacks.length}
         {refused > 0 && `, ${refused} refused`}
-      </Button>
+        <span className="visually-hidden">: capabilities of {account.user_id}</span>
+      </Anchor>
       <Drawer opened={opened} onClose={close} position="right" size="md" title={`Capabilities of ${account.user_id}`}>
         <CapabilityGroups account={account} />
       </Drawer>
