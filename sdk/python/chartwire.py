@@ -1864,6 +1864,10 @@ class Job(TypedDict):
     """When the first attempt started"""
     finished_at: Optional[str]
     """When the job finished; null until then"""
+    edited_from_job_id: Optional[int]
+    """The failed job whose request an operator has edited and sent again with this one; null otherwise"""
+    edited_copy_job_id: Optional[int]
+    """The job with which an operator has edited and sent this request again; null if there is none"""
     error: Optional[JobError]
     """Why the job failed; null if it did not"""
     event_id: Optional[str]
@@ -5018,6 +5022,10 @@ class JobsGetResponse(TypedDict):
     """When the first attempt started"""
     finished_at: Optional[str]
     """When the job finished; null until then"""
+    edited_from_job_id: Optional[int]
+    """The failed job whose request an operator has edited and sent again with this one; null otherwise"""
+    edited_copy_job_id: Optional[int]
+    """The job with which an operator has edited and sent this request again; null if there is none"""
     error: Optional[JobError]
     """Why the job failed; null if it did not"""
     event_id: Optional[str]

@@ -157,6 +157,10 @@ export const operator_errors = {
     status: 409,
     message: 'A second person must approve this. It waits under Approvals until {until}.',
   },
+  approvals_max: {
+    status: 409,
+    message: 'You can have at most {max} open approvals. Withdraw one, or wait until one is decided.',
+  },
   approval_over: {
     status: 409,
     message: 'This was already decided, run or canceled, or has expired. Request it again.',

@@ -8,6 +8,7 @@ import type { Context } from '../product/context.ts';
 import { documentsMax } from '../product/jobs/enqueue.ts';
 import type { Caller } from './auth/authenticate.ts';
 import { limitDashboard } from './auth/origins.ts';
+import { createRefusalRecords } from './auth/refusalRecords.ts';
 import { acceptJson, formLimiter } from './bodies.ts';
 import { body_bytes_max, type Endpoint } from './endpoint.ts';
 import { type AddressLimit, type AddressLimiting, createAddressLimit } from './limits/addressLimit.ts';
@@ -52,6 +53,7 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
     shared.share('address', rateLimiter(address_rate_limit, address_rate_burst)),
   );
   server.decorate('address_limit', address_limit);
+  server.decorate('recordRefusal', createRefusalRecords(ctx));
   addRequestHook(ctx, server, address_limit);
   limitDashboard(ctx, server);
   const other_methods = answerOtherMethods(server);
@@ -114,7 +116,10 @@ function addResponseHooks(
     const { id: request_id, method, code = '' } = request;
     const client = request.caller?.client?.public_id ?? '';
     ctx.log.info({ ...fields, method, code, request_id, client }, 'request');
-    if (isLogged(request, endpoint)) ctx.request_log.add(loggedRequest(request, endpoint, fields, maskPath));
+    if (!isLogged(request, endpoint)) return done();
+    const response_bytes = Number(reply.getHeader('content-length') ?? Number.NaN);
+    const logged = { ...fields, response_bytes: Number.isNaN(response_bytes) ? null : response_bytes };
+    ctx.request_log.add(loggedRequest(request, endpoint, logged, { maskPath, sandbox: ctx.config.sandbox }));
     done();
   });
 }
@@ -145,5 +150,7 @@ declare module 'fastify' {
     /** The code of the error response, and the field that it names. */
     code?: string;
     error_field?: string;
+    /** The values in its message. */
+    error_values?: Readonly<Record<string, string>>;
   }
 }

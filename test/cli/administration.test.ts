@@ -55,8 +55,15 @@ test('a command that loses its connection to the database says so in one line', 
 });
 
 test('the audit log and a restore print their figures', async () => {
+  await fixture.owner`
+    INSERT INTO approvals (id, action, endpoint, content_sealed, content_hash, requester_id, requester_method, expires_at)
+    SELECT gen_random_uuid(), 'erasure', 'dashboard.clients.erase', '', '', id, 'password', now() + interval '1 hour'
+      FROM operators LIMIT 1`;
   const mark = await json('restore', 'mark', '--backup-time', '2026-01-31T02:00:00Z');
   expect(mark).toStrictEqual({ backup_at: '2026-01-31T02:00:00.000Z', unfinished_jobs: 0 });
+  expect(await fixture.owner`SELECT state, reason FROM approvals`).toStrictEqual([
+    { state: 'cancelled', reason: 'restored' },
+  ]);
   expect(await json('audit', 'verify')).toStrictEqual({
     ok: true,
     ...{ checked: count, unsealed: count, anchors: count, faults: [] },

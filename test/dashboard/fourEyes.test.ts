@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { FourEyesAction } from '../../src/catalog/fourEyes.ts';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
-import { expireApprovals, purgeApprovals } from '../../src/product/operators/approvals.ts';
+import { cancelRestoredApprovals, expireApprovals, purgeApprovals } from '../../src/product/operators/approvals.ts';
 import { newClient, type OtherClient } from '../api/support.ts';
 import { runHere } from '../cli/support.ts';
 import {
@@ -370,6 +370,40 @@ describe('a request', () => {
     requireFor('credentials');
     expect((await run(ada, approval)).body.code).toBe('approval_over');
     expect(await findOwn(ada)).toMatchObject({ state: 'cancelled', reason: 'approver_changed' });
+  });
+
+  test('is canceled, approved or not, when the database is restored from a backup', async () => {
+    requireFor('credentials');
+    await expectWaiting(await ada.post('clients/{client}/keys', { label: 'Restored' }));
+    const approved = await findOwn(ada);
+    await decide(ben, approved);
+    await expectWaiting(await ada.post('clients/{client}/keys', { label: 'Pending' }));
+    const pending = await findOwn(ada);
+    await cancelRestoredApprovals(fixture.ctx);
+    for (const approval of [approved, pending]) {
+      const [stored] = await fixture.owner`SELECT state, reason FROM approvals WHERE id = ${approval.id}`;
+      expect(stored).toStrictEqual({ state: 'cancelled', reason: 'restored' });
+      expect((await readRecords('approval.end', approval.id))[0]?.detail).toStrictEqual({ reason: 'restored' });
+    }
+    expect((await run(ada, approved)).body.code).toBe('approval_over');
+    expect((await decide(ben, pending)).body.code).toBe('approval_over');
+  });
+
+  test('is listed while it is open, however many others there are; one operator can have 100', async () => {
+    const { approval } = await requestErasure();
+    const copies = (n: number, state: string) => fixture.owner`
+      INSERT INTO approvals (id, action, endpoint, client, subject, content_sealed, content_hash, requester_id,
+                             requester_method, expires_at, requested_at, state, ended_at)
+      SELECT gen_random_uuid(), action, endpoint, client, subject, content_sealed, sha256(n::text::bytea), requester_id,
+             requester_method, expires_at, now() + n * interval '1 second', ${state},
+             CASE WHEN ${state} = 'pending' THEN NULL ELSE now() END
+        FROM approvals, generate_series(1, ${n}::int) AS n WHERE id = ${approval.id}`;
+    await copies(300, 'cancelled');
+    expect((await list(ben)).map(({ id }) => id)).toContain(approval.id);
+    await copies(99, 'pending');
+    const repeated = await ada.post(`clients/${(await newClient(fixture)).client_id}/erase`, { dry_run: false });
+    expect([repeated.status, repeated.body.code]).toStrictEqual([409, 'approvals_max']);
+    await fixture.owner`DELETE FROM approvals WHERE id <> ${approval.id}`;
   });
 
   test('does not run if it was changed in the database', async () => {

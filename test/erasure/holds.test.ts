@@ -527,6 +527,7 @@ test('the command line sets periods, and places, lists and lifts holds, and reco
     { action: 'retention.set', outcome: 'changed', patients: 0 },
     { action: 'retention.set', outcome: 'changed', patients: 0 },
     { action: 'legal_hold.place', outcome: 'placed', patients: 1 },
+    { action: 'legal_hold.list', outcome: 'listed', patients: 1 },
     { action: 'legal_hold.lift', outcome: 'lifted', patients: 1 },
   ]);
 });

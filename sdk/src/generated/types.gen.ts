@@ -33,10 +33,12 @@ export type ErrorCode =
   | 'database_unavailable'
   | 'document_action_refused'
   | 'document_attachment_refused'
+  | 'document_broken'
   | 'document_over_emr_limit'
   | 'document_script_refused'
   | 'document_too_large'
   | 'document_type_unsupported'
+  | 'edited_copy_exists'
   | 'emr_access_refused'
   | 'emr_address_wrong'
   | 'emr_app_mismatch'
@@ -1692,6 +1694,10 @@ export type Job = {
   started_at: string | null;
   /** When the job finished; null until then */
   finished_at: string | null;
+  /** The failed job whose request an operator has edited and sent again with this one; null otherwise */
+  edited_from_job_id: number | null;
+  /** The job with which an operator has edited and sent this request again; null if there is none */
+  edited_copy_job_id: number | null;
   /** Why the job failed; null if it did not */
   error: JobError | null;
   /** ID of the event that reports the outcome; null until the job has finished */
@@ -5396,6 +5402,10 @@ export type JobsGetResponse = {
   started_at: string | null;
   /** When the job finished; null until then */
   finished_at: string | null;
+  /** The failed job whose request an operator has edited and sent again with this one; null otherwise */
+  edited_from_job_id: number | null;
+  /** The job with which an operator has edited and sent this request again; null if there is none */
+  edited_copy_job_id: number | null;
   /** Why the job failed; null if it did not */
   error: JobError | null;
   /** ID of the event that reports the outcome; null until the job has finished */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { type ApiError, apiError } from '../../catalog/errors.ts';
+import { apiError } from '../../catalog/errors.ts';
 import { hashCredential } from '../../platform/security/signatures.ts';
 import { type Account, findAccountByToken } from '../../product/accounts/accounts.ts';
 import { authenticateClient, type Client, findClient, findClientByPublicId } from '../../product/clients/clients.ts';
@@ -50,7 +50,10 @@ export async function authenticate(ctx: Context, endpoint: Endpoint, request: Fa
   const [id, sent] = [header(headers, 'client_id'), header(headers, 'client_secret')];
   const known = await authenticateClient(ctx, id, sent, readOrigin(ctx, request));
   if (!known) throw apiError('client_credentials_invalid');
-  if ('refused' in known) throw recordRefusal(ctx, endpoint, request, known);
+  if ('refused' in known) {
+    request.server.recordRefusal(endpoint, request, known);
+    throw known.refused;
+  }
   const { client, secret } = known;
   const token = header(headers, 'access_token');
   if (token === undefined) {
@@ -60,27 +63,6 @@ export async function authenticate(ctx: Context, endpoint: Endpoint, request: Fa
   const account = await findAccountByToken(ctx, token);
   if (account?.client_id !== client.id) throw apiError('access_token_invalid');
   return { ...anonymous, client, secret, account };
-}
-
-/**
- * Counts a request that is refused because of where it came from, and records it if its secret is valid: then a secret
- * was stolen, or an application was moved. Without waiting, so that the time of the response does not show which it was.
- */
-function recordRefusal(
-  ctx: Context,
-  endpoint: Endpoint,
-  { id, ip }: FastifyRequest,
-  { client, refused, genuine }: { client: Client; refused: ApiError; genuine: boolean },
-): ApiError {
-  const { code, status } = refused;
-  ctx.metrics.refused_origins.inc({ code });
-  if (!genuine) return refused;
-  const actor = { client_id: client.id, actor_kind: 'client', actor: client.public_id } as const;
-  const entry = { ...actor, action: endpoint.id, outcome: String(status), request_id: id, address: ip };
-  ctx.audit
-    .record({ ...entry, detail: { refused: code } })
-    .catch((error: unknown) => ctx.log.error({ err: error, code }, 'a refused request could not be recorded'));
-  return refused;
 }
 
 /** A hash of what identifies the caller, to recognize it later. */

@@ -23,6 +23,7 @@ const fills: Fills = {
   document_script_refused: { document: 'document' },
   document_action_refused: { document: 'document' },
   document_attachment_refused: { document: 'document' },
+  document_broken: { document: 'document' },
   document_type_unsupported: { document: 'document' },
   fixed_field: { field: 'dob' },
   fixed_appointment_field: { field: 'mrn' },
@@ -83,6 +84,8 @@ const fills: Fills = {
   legal_hold_active: { hold: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   claim_exists: { claim_id: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   first_sync_pending: { list: 'providers' },
+  edited_copy_exists: { job_id: '1043' },
+  job_not_editable: { reason: 'The job has not finished yet.' },
   job_not_repeatable: { reason: 'The job has not finished yet.' },
   body_too_complex: { limit: '32 levels of nesting' },
   body_too_large: { limit: '1 MB' },
@@ -93,6 +96,7 @@ const fills: Fills = {
   passkeys_max: { max: '20' },
   operator_role_lacking: { role: 'owner' },
   approval_required: { until: '2031-03-04 15:00 UTC' },
+  approvals_max: { max: '100' },
 };
 
 /** One response per status, with the message and an example body of every error code. */

@@ -5,7 +5,7 @@ import { formatDestination } from '../../platform/security/outbound.ts';
 import { createStamp, findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import type { Context } from '../context.ts';
 import { listScannerFailures } from '../jobs/documentScan.ts';
-import { retrying } from '../jobs/listJobs.ts';
+import { isRetrying } from '../jobs/listJobs.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
 import { anomalies } from './anomalies.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
@@ -110,7 +110,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
              JOIN clients ON clients.id = outage.client_id
              CROSS JOIN LATERAL (
                SELECT count(*)::int AS jobs, min(retry_since) AS since FROM jobs
-                WHERE jobs.organization_id = outage.organization_id AND ${retrying(sql)}) AS retried
+                WHERE jobs.organization_id = outage.organization_id AND ${isRetrying(sql)}) AS retried
        WHERE (outage.repeated AND outage.since <= ${failingSince(sql)} OR retried.since <= ${failingSince(sql)})
          -- Without such a job, nobody waits for the EMR. An alert that is open stays open until the EMR responds.
          AND (retried.jobs > 0 OR EXISTS (SELECT FROM alerts WHERE code = 'emr_unreachable' AND resolved_at IS NULL
@@ -121,7 +121,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
       client_id,
       organization_id,
       summary: `The EMR of practice ${org_id} has not responded for ${minutes} minutes. ${jobs === 1 ? '1 job is' : `${jobs} jobs are`} being retried.`,
-      page: `/clients/${public_id}/jobs?${new URLSearchParams({ state: 'retrying', org_id })}`,
+      page: `/clients/${public_id}/jobs?${new URLSearchParams({ state: 'retrying', organization_id: organization_id.replaceAll('-', '') })}`,
     }));
   },
 
@@ -172,8 +172,10 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
   },
 
   audit_collector_lagging: async (_sql, { collector }, { config }) => {
-    if (!config.audit_collector_url || collector.lag_s <= stalled_s) return [];
-    const { waiting, lag_s, failure } = collector;
+    const { waiting, lag_s, accepted_s, failure } = collector;
+    if (!config.audit_collector_url || lag_s <= stalled_s) return [];
+    // It is catching up, for example with the log from before it was configured.
+    if (failure === null && accepted_s !== null && accepted_s <= stalled_s) return [];
     const minutes = Math.floor(lag_s / 60);
     const reason = failure === null ? '' : ` ${failure}`;
     const summary = `${waiting} audit records wait for the collector, the oldest for ${minutes} minutes.${reason}`;

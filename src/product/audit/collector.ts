@@ -51,7 +51,8 @@ async function forward(ctx: CollectorContext, lease: Lease, send: Send, signal: 
     for (let records = await readNext(ctx); records.length > 0; records = await readNext(ctx)) {
       await send(records, signal);
       const { position } = records.at(-1) ?? {};
-      const { count } = await sql`UPDATE audit_collector SET position = ${position ?? 0}, failures = 0,
+      const { count } =
+        await sql`UPDATE audit_collector SET position = ${position ?? 0}, accepted_at = now(), failures = 0,
           failing_since = NULL, failure = NULL WHERE fence = ${lease.fence}`;
       if (count === 0) throw new LeaseLost();
       if (signal.aborted) break;
@@ -124,17 +125,26 @@ async function recordFailure(sql: Query, { fence }: Lease, failure: string): Pro
   return row?.failures === 1;
 }
 
-/** How many records the collector does not have yet, and how old the oldest of them is. */
-export type CollectorBacklog = { waiting: number; lag_s: number; failing_since: Date | null; failure: string | null };
+/**
+ * How many records the collector does not have yet, how old the oldest of them is, and how long ago the collector has
+ * accepted some: null if it never has.
+ */
+export type CollectorBacklog = {
+  waiting: number;
+  lag_s: number;
+  accepted_s: number | null;
+  failing_since: Date | null;
+  failure: string | null;
+};
 
 export async function readBacklog(sql: Query): Promise<CollectorBacklog> {
   const [row] = await sql<CollectorBacklog[]>`
-    SELECT failing_since, failure, greatest((SELECT position FROM audit_head) - sent.position, 0)::float8 AS waiting,
+    SELECT failing_since, failure, extract(epoch FROM now() - accepted_at)::float8 AS accepted_s, greatest((SELECT position FROM audit_head) - sent.position, 0)::float8 AS waiting,
            coalesce(extract(epoch FROM now() - (SELECT at FROM audit_records
              WHERE audit_records.position > sent.position AND audit_records.position <= (SELECT position FROM audit_head)
              ORDER BY audit_records.position LIMIT 1)), 0)::float8 AS lag_s
       FROM audit_collector AS sent`;
-  return row ?? { waiting: 0, lag_s: 0, failing_since: null, failure: null };
+  return row ?? { waiting: 0, lag_s: 0, accepted_s: null, failing_since: null, failure: null };
 }
 
 type Send = (records: readonly ExportedRow[], signal: AbortSignal) => Promise<void>;

@@ -1,6 +1,6 @@
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Job } from './jobs.ts';
-import { retrying } from './listJobs.ts';
+import { isRetrying } from './listJobs.ts';
 
 /** Records that the EMR of a job's account did not respond, or not usefully. Every failed attempt in a row counts. */
 export async function recordOutage(tx: Tx, { client_id, account_id }: Job): Promise<void> {
@@ -71,7 +71,7 @@ export function listOutages(db: Database, client_id: string): Promise<Outage[]> 
       ), failing AS (
         SELECT organization_id, count(*)::int AS jobs, min(retry_since) AS since, max(id) AS newest
           FROM jobs
-         WHERE client_id = ${client_id} AND ${retrying(sql)}
+         WHERE client_id = ${client_id} AND ${isRetrying(sql)}
            AND coalesce(error ->> 'code', '') <> ALL (${other_codes}::text[])
          GROUP BY organization_id
       )

@@ -18,7 +18,7 @@ export const approval_states = [
 ] as readonly ApprovalState[];
 
 /** Why an approval was canceled. */
-export const cancel_reasons = ['withdrawn', 'requester_changed', 'approver_changed'] as const;
+export const cancel_reasons = ['withdrawn', 'requester_changed', 'approver_changed', 'restored'] as const;
 export type CancelReason = (typeof cancel_reasons)[number];
 
 const kept_days = 90;
@@ -73,6 +73,7 @@ export async function requestApproval(
   const content_hash = hashContent(operator.id, text);
   const content_sealed = ctx.system_keys.seal('operators', toBinding(id), text);
   return ctx.db.system.begin(async (tx) => {
+    await requireFewOpen(tx, operator.id, content_hash);
     const [added] = await tx<{ expires_at: Date }[]>`
       INSERT INTO approvals (id, action, endpoint, client, subject, content_sealed, content_hash, requester_id,
         requester_method, expires_at)
@@ -85,6 +86,15 @@ export async function requestApproval(
     await ctx.audit.recordInTransaction(tx, { ...entry, action: 'approval.request', outcome: 'pending', detail });
     return { id, expires_at: added.expires_at };
   });
+}
+
+/** Throws if the operator has requested too many others. Locks the operator, so that requests at the same time count. */
+async function requireFewOpen(tx: Tx, requester_id: string, content_hash: Buffer): Promise<void> {
+  await tx`SELECT FROM operators WHERE id = ${requester_id} FOR NO KEY UPDATE`;
+  const [row] = await tx<{ n: number }[]>`
+    SELECT count(*)::int AS n FROM approvals
+     WHERE requester_id = ${requester_id} AND state IN ('pending', 'approved') AND content_hash <> ${content_hash}`;
+  if ((row?.n ?? 0) >= open_max) throw apiError('approvals_max', { max: String(open_max) });
 }
 
 async function requireSame(
@@ -103,14 +113,19 @@ async function requireSame(
 type StoredApproval = Omit<Approval, 'content'> & { content_sealed: Buffer };
 
 /** How many ended approvals are listed. */
-const listed_max = 200;
+const ended_listed_max = 200;
+/** More requests of one operator at a time than other operators can decide about; bounds the list. */
+const open_max = 100;
 
 /** The open approvals, and those that ended last; newest first. The caller leaves out what an operator may not see. */
 export async function listApprovals(ctx: Pick<Context, 'db' | 'system_keys' | 'log'>): Promise<Approval[]> {
   const { system: sql } = ctx.db;
   const rows = await sql<StoredApproval[]>`
     SELECT ${approvalColumns(sql)} FROM approvals JOIN operators AS requester ON requester.id = requester_id
-     ORDER BY state IN ('pending', 'approved') DESC, requested_at DESC, approvals.id DESC LIMIT ${listed_max}`;
+     WHERE state IN ('pending', 'approved') OR approvals.id IN (
+       SELECT id FROM approvals WHERE state NOT IN ('pending', 'approved')
+        ORDER BY requested_at DESC, id DESC LIMIT ${ended_listed_max})
+     ORDER BY state IN ('pending', 'approved') DESC, requested_at DESC, approvals.id DESC`;
   return rows.flatMap((row) => {
     try {
       return [open(ctx, row)];
@@ -194,6 +209,19 @@ export async function cancelOperatorApprovals(
      WHERE state IN ('pending', 'approved') AND (requester_id = ${operator_id} OR decided_by = ${operator_id})
     RETURNING id, reason`;
   await recordEnds(audit, tx, 'cancelled', cancelled);
+}
+
+/**
+ * Cancels all open approvals of a restored database: what they were about may have run after the backup, or may have been
+ * refused.
+ */
+export async function cancelRestoredApprovals({ db, audit }: Pick<Context, 'db' | 'audit'>): Promise<void> {
+  await db.system.begin(async (tx) => {
+    const cancelled = await tx<{ id: string; reason: CancelReason }[]>`
+      UPDATE approvals SET state = 'cancelled', ended_at = now(), reason = 'restored'
+       WHERE state IN ('pending', 'approved') RETURNING id, reason`;
+    await recordEnds(audit, tx, 'cancelled', cancelled);
+  });
 }
 
 /** Ends the approvals whose time is over. */

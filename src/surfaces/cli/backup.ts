@@ -13,6 +13,7 @@ import { createBackup } from '../../product/backup/createBackup.ts';
 import { extractBackup, restoreBackup } from '../../product/backup/restoreBackup.ts';
 import type { Context } from '../../product/context.ts';
 import { countUnfinishedWrites, insertRestore } from '../../product/jobs/jobs.ts';
+import { cancelRestoredApprovals } from '../../product/operators/approvals.ts';
 import { startGeneration } from '../../product/records/changes.ts';
 import { command_line, reanchor, withAudit } from './audit.ts';
 import { type JsonOption, printResult, showProgress } from './output.ts';
@@ -169,6 +170,7 @@ async function markRestored(config: Config, backup_at: Date): Promise<Restored> 
     const unfinished_jobs = await countUnfinishedWrites(db.system);
     await asOwner(server.owner, backup_at, unfinished_jobs);
     await reanchor({ config, db, audit, system_keys }, 'restore');
+    await cancelRestoredApprovals({ db, audit });
     const entry: Parameters<Context['audit']['record']>[0] = {
       client_id: null,
       ...command_line,
@@ -201,6 +203,7 @@ function notice({ backup_at, unfinished_jobs }: Restored): string {
 - Account links, token rotations and revocations, operator removals and patient erasures made after that time are undone.
   Repeat those that are still needed.
 - Legal holds that were placed after that time are missing. Place them again before you start the service.
+- Open approvals are canceled. What still needs a second person must be requested again.
 `;
 }
 

@@ -10,7 +10,8 @@ import { hold_coverages, type LegalHold, liftHold, listHolds, placeHold } from '
 import { type PeriodChanges, readPeriods, retained_kinds, setPeriods } from '../../product/erasure/periods.ts';
 import { findHoldScope } from '../../product/erasure/scopes.ts';
 import { command_line, findClient, withAudit } from './audit.ts';
-import { formatTime, type JsonOption, printJson, printResult, printTable } from './output.ts';
+import { type JsonOption, printJson, printResult, printTable } from './output.ts';
+import { formatTime, zoneName } from './terminal.ts';
 
 type ClientOption = JsonOption & { client?: string | undefined };
 
@@ -59,16 +60,22 @@ type HoldOptions = ClientOption & {
 };
 
 export async function listHoldsCommand(config: Config, { client, json }: ClientOption): Promise<void> {
-  const legal_holds = await withAudit(config, async (db) => {
+  const legal_holds = await withAudit(config, async (db, audit) => {
     const client_id = await findClient(db, client);
-    return db.tenant(client_id, (tx) => listHolds(tx, client_id));
+    return db.tenant(client_id, async (tx) => {
+      const holds = await listHolds(tx, client_id);
+      const mrns = holds.flatMap(({ patient_mrn }) => (patient_mrn === null ? [] : [patient_mrn]));
+      const entry = { client_id, ...command_line, action: 'legal_hold.list', outcome: 'listed', subject: client_id };
+      await audit.recordInTransaction(tx, { ...entry, mrns });
+      return holds;
+    });
   });
   if (json) return printJson({ legal_holds });
   const rows = legal_holds.map((hold) => [
     ...[hold.id, hold.covers, hold.org_id ?? '–', hold.patient_id ?? '–', hold.reference],
     ...[formatTime(hold.placed_at), formatTime(hold.lifted_at)],
   ]);
-  printTable(['id', 'covers', 'practice', 'patient', 'reference', 'placed', 'lifted'], rows);
+  printTable(['id', 'covers', 'practice', 'patient', 'reference', `placed (${zoneName()})`, 'lifted'], rows);
 }
 
 /** Places a hold on a client, a practice or a patient: on the smallest thing that an option names. */

@@ -126,6 +126,23 @@ describe('a client with allowed networks', () => {
     ]);
   });
 
+  test('does not fill the audit log: a client has 20 records of refused requests, and one more each minute', async () => {
+    await limit({ allowed_networks: ['203.0.113.0/24'] });
+    const flooded = await newClient(fixture);
+    await fixture.owner`UPDATE clients SET allowed_networks = '{203.0.113.0/24}' WHERE public_id = ${flooded.client_id}`;
+    const records = () => fixture.owner<{ detail: unknown }[]>`
+      SELECT detail FROM audit_records WHERE outcome = '403' AND detail ->> 'refused' = 'client_network_refused'
+         AND actor = ${flooded.client_id} ORDER BY id`;
+    await until('the limit in force', async () => {
+      const { status } = await flooded.api.call('GET', '/v1/accounts', { headers: from('198.51.100.60') });
+      return status === 403;
+    });
+    for (let n = 0; n < 40; n++) {
+      await flooded.api.call('GET', '/v1/accounts', { headers: from(`198.51.100.${n}`) });
+    }
+    await expect.poll(records).toHaveLength(20);
+  });
+
   test('is not refused in the dashboard, which needs no address of the list', async () => {
     await limit({ allowed_networks: ['203.0.113.0/24'] });
     expect((await owner.get('clients/{client}', from('198.51.100.9'))).status).toBe(200);

@@ -110,7 +110,7 @@ export const organization_row = Type.Object({
     }),
   ),
   /** What the EMR fails at now; null if it responds. */
-  outage: nullable(Type.Omit(outage, ['org_id', 'emr_name', 'emr_address'])),
+  outage: nullable(Type.Omit(outage, ['organization_id', 'org_id', 'emr_name', 'emr_address'])),
   accounts: Type.Array(account_row),
 });
 export type OrganizationRow = Static<typeof organization_row>;

@@ -26,8 +26,8 @@ export async function describeFlow(
     readEndpoints(ctx.db, client_id),
   ]);
   const practices = emrs
-    .map(({ id, emr, ...practice }) => {
-      const outage = outages.find(({ organization_id }) => organization_id === id);
+    .map(({ emr, ...practice }) => {
+      const outage = outages.find(({ organization_id }) => organization_id === practice.id);
       const failing = outage ? { since: outage.since, silent: outage.silent } : null;
       return { ...practice, emr_name: requireConnector(ctx, emr).display_name, failing };
     })
@@ -75,7 +75,7 @@ async function countWrites(db: Database, client_id: string): Promise<Flow['write
   return row ?? { total: 0, more: false };
 }
 
-type PracticeRow = Omit<Flow['practices'][number], 'emr_name' | 'failing'> & { id: string; emr: string };
+type PracticeRow = Omit<Flow['practices'][number], 'emr_name' | 'failing'> & { emr: string };
 
 /** Practices with linked accounts, and their jobs. */
 function readEmrs(db: Database, client_id: string): Promise<PracticeRow[]> {

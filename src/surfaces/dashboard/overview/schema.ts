@@ -33,6 +33,7 @@ export const failure_group = Type.Object({
 
 /** The EMR of a practice that fails now. */
 export const outage = Type.Object({
+  organization_id: id,
   org_id: Type.String(),
   emr_name: Type.String(),
   emr_address: Type.String(),
@@ -149,6 +150,7 @@ export const flow = Type.Object({
   /** Those in trouble first. */
   practices: Type.Array(
     Type.Object({
+      id,
       org_id: Type.String(),
       emr_name: Type.String(),
       /** Unfinished jobs, without those that wait for re-linking. */

@@ -29,9 +29,10 @@ export const sandboxEndpoints = (findEmr: FindSandboxEmr): readonly Endpoint[] =
       path: '/dashboard/api/sandbox',
       // With the codes one can sign in to the reference EMR, which shows patients.
       role: 'read_only',
-      // All patients are synthetic: faults and codes are not health data.
+      // All patients and staff are synthetic: faults, passwords and codes are not health data.
       audited: false,
-      summary: 'Retrieve the reference EMR’s faults, staff and one-time codes',
+      returns_secret: true,
+      summary: 'Retrieve the reference EMR’s faults, staff, passwords and one-time codes',
       response: Type.Object({ success, sandbox: sandbox_state }),
       errors: ['emr_unavailable'],
       handle: async () => ({ success: true, sandbox: await requireEmr().describe() }),

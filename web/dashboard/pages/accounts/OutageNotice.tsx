@@ -10,10 +10,10 @@ import { age } from '../jobs/labels.ts';
 /** `Not responding since 10:53, 8 jobs waiting`. Gone when the EMR responds. */
 export function OutageNotice({ organization }: { organization: Organization }) {
   const { linkTo } = useClient();
-  const { outage, emr_name, org_id } = organization;
+  const { id: organization_id, outage, emr_name } = organization;
   if (outage === null) return null;
   const { silent, since, waiting, reason } = outage;
-  const jobs = `${linkTo('/jobs')}?${new URLSearchParams({ state: 'retrying', org_id })}`;
+  const jobs = `${linkTo('/jobs')}?${new URLSearchParams({ state: 'retrying', organization_id })}`;
   return (
     <Alert
       color="red"

@@ -79,6 +79,7 @@ const reasons: Record<NonNullable<Approval['reason']>, string> = {
   withdrawn: 'Withdrawn',
   requester_changed: 'The requester lost access',
   approver_changed: 'The approver lost access',
+  restored: 'The database was restored from a backup',
 };
 
 /** Actions that need a second person. */

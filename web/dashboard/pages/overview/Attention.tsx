@@ -114,8 +114,8 @@ function OutageGroup({ outages }: { outages: Rows<'outages'> }) {
   const retrying = sum('retrying');
   const waiting = sum('waiting') - retrying;
   const since = outages.map((outage) => outage.since).sort()[0] ?? first.since;
-  const jobsOf = (org_id?: string) =>
-    `${linkTo('/jobs')}?${new URLSearchParams({ state: 'retrying', ...(org_id !== undefined && { org_id }) })}`;
+  const toJobs = (practice: { organization_id?: string }) =>
+    `${linkTo('/jobs')}?${new URLSearchParams({ state: 'retrying', ...practice })}`;
   const single = outages.length === 1;
   return (
     <Problem
@@ -131,13 +131,13 @@ function OutageGroup({ outages }: { outages: Rows<'outages'> }) {
         </>
       }
       words={textOr(first.reason, '')}
-      href={jobsOf(single ? first.org_id : undefined)}
+      href={toJobs(single ? { organization_id: first.organization_id } : {})}
       items={
         single
           ? []
-          : outages.map(({ org_id, ...outage }) => ({
+          : outages.map(({ org_id, organization_id, ...outage }) => ({
               key: org_id,
-              href: jobsOf(org_id),
+              href: toJobs({ organization_id }),
               name: org_id,
               detail: `${counted(outage.retrying, 'job')} retrying`,
             }))

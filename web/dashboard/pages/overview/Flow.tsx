@@ -102,7 +102,7 @@ function describeQueue({ queued, running, oldest_queued_at }: Overview['clients'
 }
 
 function toPracticeNode(practice: Practice, toJobs: (query: Record<string, string>) => string): FlowNode {
-  const { org_id, emr_name, failing, retrying, parked, waiting, succeeded, failed, relink } = practice;
+  const { id: organization_id, org_id, emr_name, failing, retrying, parked, waiting, succeeded, failed, relink } = practice;
   const edge = failing
     ? { label: `${retrying.toLocaleString()} retrying · ${age(failing.since)}`, state: 'retrying' }
     : parked > 0
@@ -120,9 +120,9 @@ function toPracticeNode(practice: Practice, toJobs: (query: Record<string, strin
     icon: 'accounts',
     title: org_id,
     text: `${emr_name} · ${problem ?? describeDone(succeeded, failed)}`,
-    href: toJobs({ org_id, period: '24h' }),
+    href: toJobs({ organization_id, period: '24h' }),
     tone: failing ? 'stuck' : relink > 0 ? 'slow' : waiting > 0 ? 'busy' : 'idle',
-    edge: { label: edge.label, href: toJobs({ state: edge.state, org_id }) },
+    edge: { label: edge.label, href: toJobs({ state: edge.state, organization_id }) },
   };
 }
 
