@@ -260,7 +260,8 @@ describe('an alert is open', () => {
     expect(outages).toMatchObject([{ org_id, emr_name: 'Larkspur', ...outage }]);
     expect(Date.parse(outages[0].since)).toBeLessThanOrEqual(Date.now() - 301_000);
     const { organization_id } = outages[0];
-    const { rows } = (await operator.get(`clients/{client}/jobs?state=retrying&organization_id=${organization_id}`)).body;
+    const { rows } = (await operator.get(`clients/{client}/jobs?state=retrying&organization_id=${organization_id}`))
+      .body;
     expect(rows).toHaveLength(2);
     const { organizations } = (await operator.get('clients/{client}/accounts')).body;
     expect(organizations).toMatchObject([{ org_id, outage }]);

@@ -102,7 +102,18 @@ function describeQueue({ queued, running, oldest_queued_at }: Overview['clients'
 }
 
 function toPracticeNode(practice: Practice, toJobs: (query: Record<string, string>) => string): FlowNode {
-  const { id: organization_id, org_id, emr_name, failing, retrying, parked, waiting, succeeded, failed, relink } = practice;
+  const {
+    id: organization_id,
+    org_id,
+    emr_name,
+    failing,
+    retrying,
+    parked,
+    waiting,
+    succeeded,
+    failed,
+    relink,
+  } = practice;
   const edge = failing
     ? { label: `${retrying.toLocaleString()} retrying · ${age(failing.since)}`, state: 'retrying' }
     : parked > 0
