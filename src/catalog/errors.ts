@@ -192,6 +192,10 @@ export const errors = {
     message:
       'Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.',
   },
+  sandbox_client_required: {
+    status: 403,
+    message: 'Only the client in sandbox.json can open the charts of the sandbox’s EMR.',
+  },
   method_not_allowed: { status: 405, message: '{method} is not supported here. Supported: {allowed}.' },
   route_not_found: { status: 404, message: 'No such endpoint: {method} {path}' },
   update_mode_user_not_found: { status: 404, message: 'User not found.' },
@@ -232,6 +236,7 @@ export const errors = {
     message: 'The job can no longer be canceled: it has started or finished.',
   },
   job_not_repeatable: { status: 409, message: '{reason}' },
+  job_not_openable: { status: 409, message: '{reason}' },
   job_not_editable: { status: 409, message: '{reason}' },
   edited_copy_exists: {
     status: 409,

@@ -52,7 +52,7 @@ test('an operator finds each of three causes within three clicks of the overview
   await page.getByRole('button', { name: 'Send pending now' }).click();
   await page.getByText('Enabled', { exact: true }).waitFor();
 
-  // Two clicks: the list, the job. The clinic removes the block, and the job is run again.
+  // Two clicks: the list, the job. The clinic removes the block, and the request is sent again.
   await overview.click();
   await clicks();
   await attention.getByRole('link', { name: 'View 1 × Time not available' }).click();
@@ -61,11 +61,11 @@ test('an operator finds each of three causes within three clicks of the overview
   await page.getByRole('alert').getByText('not free').waitFor();
   expect(await clicks()).toBe(2);
   await api.control('DELETE', `/control/blocks/${block.blockId}`);
-  await page.getByRole('button', { name: 'Run again' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Run again' }).click();
+  await page.getByRole('link', { name: 'Edit and send again' }).click();
+  await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByRole('heading', { level: 1, name: 'Appointment · Succeeded' }).waitFor();
 
-  // No click: the row names the medications. The clinic adds the missing one, and the job is run again.
+  // No click: the row names the medications. The clinic adds the missing one, and the request is sent again.
   await overview.click();
   await clicks();
   const problem = attention.getByRole('article', { name: '1 × Medication not found' });
@@ -75,8 +75,8 @@ test('an operator finds each of three causes within three clicks of the overview
   await addClinicRow(fixture.product, 'medications', { patientId: patient.patientId, name: 'Unlistedol' });
   await problem.getByRole('link', { name: `Correct job ${refill.job_id}` }).click();
   await page.getByRole('table', { name: 'Other jobs for this patient' }).waitFor();
-  await page.getByRole('button', { name: 'Run again' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Run again' }).click();
+  await page.getByRole('link', { name: 'Edit and send again' }).click();
+  await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByRole('heading', { level: 1, name: 'Telephone encounter · Succeeded' }).waitFor();
   await overview.click();
 

@@ -117,6 +117,11 @@ test('read-only operators cannot change anything', async () => {
     expect((await operator.post(path, body)).status, path).toBe(403);
   }
   expect((await operator.delete('sandbox/faults')).status).toBe(403);
+  // Like the one-time codes, which they may read.
+  const chart = { client_id: fixture.sandbox.client_id, mrn: fixture.sandbox.example.patient_mrn };
+  expect((await operator.post('sandbox/open', chart)).status).toBe(200);
+  await fixture.owner`UPDATE operators SET role = 'support'`;
+  expect((await operator.post('sandbox/open', chart)).status).toBe(403);
   await fixture.owner`UPDATE operators SET role = 'owner'`;
 });
 

@@ -75,6 +75,7 @@ export type ErrorCode =
   | 'insurance_company_missing'
   | 'internal'
   | 'invalid_field'
+  | 'job_not_openable'
   | 'job_not_repeatable'
   | 'job_started'
   | 'link_exhausted'
@@ -102,6 +103,7 @@ export type ErrorCode =
   | 'referring_provider_not_found'
   | 'restricted_field'
   | 'restricted_operation'
+  | 'sandbox_client_required'
   | 'search_not_supported'
   | 'search_params_mismatch'
   | 'search_params_need_app'
@@ -3630,6 +3632,14 @@ export type ReferringProviderFailedEvent = {
   };
 };
 
+/** What to open: either `job_id` or `mrn` */
+export type SandboxLarkspurOpen = {
+  /** A finished job about a patient */
+  job_id?: number | null;
+  /** The MRN of a patient */
+  mrn?: string | null;
+};
+
 /** A sign-in without a browser */
 export type SandboxPublicTokenCreate = {
   /** Token from POST /link/token/create that has not been used yet */
@@ -4497,6 +4507,14 @@ export type SandboxPublicTokenCreateResponse = {
   success: true;
   /** Single-use token to exchange for the access token, valid for 30 minutes */
   public_token: string;
+};
+
+/** Response of sandbox.larkspur.open */
+export type SandboxLarkspurOpenResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Signs in to Larkspur once, within two minutes, and opens the page */
+  url: string;
 };
 
 /** Response of telephone-encounters.create */

@@ -87,6 +87,7 @@ const fills: Fills = {
   edited_copy_exists: { job_id: '1043' },
   job_not_editable: { reason: 'The job has not finished yet.' },
   job_not_repeatable: { reason: 'The job has not finished yet.' },
+  job_not_openable: { reason: 'Job 1042 has not finished yet. Open it after its event.' },
   body_too_complex: { limit: '32 levels of nesting' },
   body_too_large: { limit: '1 MB' },
   media_type_unsupported: { expected: 'application/json' },

@@ -127,6 +127,16 @@ export const emr = 'Larkspur';
 /** A reset seeds the whole practice again, which takes one or two seconds. */
 const timeout_ms = 30_000;
 
+/** The control API rejected a request. */
+export class ControlRefused extends Error {
+  readonly status: number;
+  constructor(request: string, status: number) {
+    super(`The control API responded to ${request} with ${status}.`);
+    this.name = 'ControlRefused';
+    this.status = status;
+  }
+}
+
 /** Sends a request to Larkspur's control API. */
 export async function callControl<T>(
   { url, control_token }: Sandbox['larkspur'],
@@ -148,7 +158,7 @@ export async function callControl<T>(
   } catch (cause) {
     throw apiError('emr_unavailable', { emr }, { cause });
   }
-  if (!response.ok) throw new Error(`The control API responded to ${method} ${path} with ${response.status}.`);
+  if (!response.ok) throw new ControlRefused(`${method} ${path}`, response.status);
   // docs/larkspur.md describes the responses of the control API.
   return (await response.json()) as T;
 }

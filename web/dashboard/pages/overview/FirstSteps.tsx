@@ -106,7 +106,11 @@ function SandboxSteps({ steps, seen, note }: Props) {
       </Step>
       <Step number={3} current={current} done={seen.chart_opened === true} title="See it in the chart">
         <Text size="sm">Opens the patient’s chart in Larkspur, the test EMR, as its staff see it.</Text>
-        <OpenChart enabled={isWritten(steps)} opened={() => note({ chart_opened: true })} />
+        <OpenChart
+          job_id={isWritten(steps) ? write?.job_id : undefined}
+          current={current === 3}
+          opened={() => note({ chart_opened: true })}
+        />
       </Step>
     </ol>
   );
@@ -149,21 +153,27 @@ function ReceiveEvent({ event, enabled, waits }: { event: Steps['event']; enable
   );
 }
 
-function OpenChart({ enabled, opened }: { enabled: boolean; opened: () => void }) {
+type OpenChartProps = { job_id: number | undefined; current: boolean; opened: () => void };
+
+/** Signs in to the test EMR by a link that works once. */
+function OpenChart({ job_id, current, opened }: OpenChartProps) {
+  const { client_id } = useClient();
   const { may } = useSession();
-  const sandbox = useQuery('sandbox.get', {}, { enabled: enabled && may('read_only') });
-  const url = sandbox.data?.sandbox.clinic_url;
-  if (!enabled || url === undefined) {
-    return (
-      <Button size="sm" variant="default" disabled>
-        Open in Larkspur
-      </Button>
-    );
-  }
+  if (!may('read_only')) return null;
   return (
-    <Button size="sm" component="a" href={url} target="_blank" rel="noreferrer" onClick={opened}>
+    <ActionButton
+      size="sm"
+      variant={current ? 'filled' : 'default'}
+      disabled={job_id === undefined}
+      action={async () => {
+        if (job_id === undefined) return;
+        const { url } = await call('sandbox.open', {}, { body: { client_id, job_id } });
+        window.open(url, '_blank', 'noopener');
+        opened();
+      }}
+    >
       Open in Larkspur
-    </Button>
+    </ActionButton>
   );
 }
 
