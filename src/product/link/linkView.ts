@@ -44,13 +44,15 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
     readServer(ctx, connector, purpose),
     app ? undefined : findOffered(ctx, connector, purpose),
   ]);
-  const ways = (connector.sign_in_ways ?? []).filter(({ name, app_required }) =>
-    app ? name === app.credentials.way : !app_required && isOffered(offered, name, stored.way),
-  );
+  const ways = (connector.sign_in_ways ?? []).filter(({ name, app_required, on_page }) => {
+    // Only a person who signs in is known to the practice page.
+    if (purpose.created_in === 'practice_page') return on_page === true && (!app || name === app.credentials.way);
+    return app ? name === app.credentials.way : !app_required && isOffered(offered, name, stored.way);
+  });
   const { host, pathname } = new URL(purpose.emr_address);
   const { capabilities = account?.capabilities } = server;
   return {
-    emr: app?.name ?? (connector.is_standard ? host : connector.display_name),
+    emr: nameEmr(connector, app, host),
     product: connector.display_name,
     app: app ? { logo: app.logo } : null,
     organization: purpose.org_id,
@@ -91,6 +93,11 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
     practice,
     outage_since,
   };
+}
+
+/** How people know the EMR. */
+export function nameEmr(connector: Connector, app: Pick<EmrApp, 'name'> | undefined, host: string): string {
+  return app?.name ?? (connector.is_standard ? host : connector.display_name);
 }
 
 /** What the person has to agree to before signing in. */
