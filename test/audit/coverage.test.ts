@@ -57,6 +57,7 @@ const exempt = [
   'dashboard.events.list',
   'dashboard.failedEvents.count',
   'dashboard.insurance-providers.search',
+  'dashboard.jobs.edit.choices',
   'dashboard.jobs.list',
   'dashboard.live.get',
   'dashboard.me.passkeys.list',
