@@ -87,10 +87,11 @@ test('the packed library installs into an empty folder and works with import, re
   // The quickstart and the lists of the guide, as they are printed there.
   const guide = await readFile(join(root, 'sdk/README.md'), 'utf8');
   const snippets = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code);
-  const example = snippets.slice(0, 2).join('\n').replace('http://localhost:4000', sandbox.base_url);
+  const example = snippets.slice(0, 2).join('\n');
   await writeFile(join(app, 'guide.mjs'), example);
   const guide_env = {
     PATH: env.PATH,
+    CHARTWIRE_BASE_URL: sandbox.base_url,
     CHARTWIRE_CLIENT_ID: sandbox.client_id,
     CHARTWIRE_CLIENT_SECRET: sandbox.client_secret,
     CHARTWIRE_ACCESS_TOKEN: sandbox.access_token,
@@ -105,7 +106,7 @@ test('the packed library installs into an empty folder and works with import, re
   await writeFile(join(app, 'typed.cts'), head + imports + program);
   await writeFile(
     join(app, 'wrong.mts'),
-    `${imports}\nnew Chartwire({ baseUrl: '' });\nvoid verifyWebhook;\nvoid NotFoundError;\n`,
+    `${imports}\nnew Chartwire({ clientId: 5 });\nvoid verifyWebhook;\nvoid NotFoundError;\n`,
   );
   const tsc = (...files: string[]) =>
     run(
@@ -117,7 +118,9 @@ test('the packed library installs into an empty folder and works with import, re
       { cwd: app },
     );
   await tsc('typed.mts', 'typed.cts', 'guide.mts');
-  await expect(tsc('wrong.mts')).rejects.toMatchObject({ stdout: expect.stringContaining('clientId') });
+  await expect(tsc('wrong.mts')).rejects.toMatchObject({
+    stdout: expect.stringContaining("'number' is not assignable"),
+  });
 });
 
 const has_python = await run('python3', ['-c', 'import venv']).then(
