@@ -107,6 +107,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'erasure_blocked',
     'legal_hold_active',
     'legal_hold_not_allowed',
+    'job_not_editable',
     'job_not_repeatable',
     'job_not_reviewable',
     'master_key_in_settings',

@@ -2021,6 +2021,10 @@ class Job(TypedDict):
     """When the first attempt started"""
     finished_at: Optional[str]
     """When the job finished; null until then"""
+    edited_from_job_id: Optional[int]
+    """The failed job whose request an operator has edited and sent again with this one; null otherwise"""
+    edited_copy_job_id: Optional[int]
+    """The job with which an operator has edited and sent this request again; null if there is none"""
     error: Optional[JobError]
     """Why the job failed; null if it did not"""
     event_id: Optional[str]
@@ -3696,6 +3700,15 @@ class ReferringProviderFailedEvent(_ReferringProviderFailedEventOptional):
     """The content of the response or event"""
 
 
+class SandboxLarkspurOpen(TypedDict, total=False):
+    """What to open: either `job_id` or `mrn`"""
+
+    job_id: Optional[int]
+    """A finished job about a patient"""
+    mrn: Optional[str]
+    """The MRN of a patient"""
+
+
 class _SandboxPublicTokenCreateOptional(TypedDict, total=False):
     credentials: Optional[Dict[str, Any]]
     """The connector's credential fields; in update mode only those that have changed"""
@@ -4539,6 +4552,13 @@ class SandboxPublicTokenCreateResponse(TypedDict):
     """Single-use token to exchange for the access token, valid for 30 minutes"""
 
 
+class SandboxLarkspurOpenResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    url: str
+    """Signs in to Larkspur once, within two minutes, and opens the page"""
+
+
 class _TelephoneEncountersCreateResponseOptional(TypedDict, total=False):
     reference: str
     """Your own reference for the request, returned with its job and its event; not necessarily unique"""
@@ -5175,6 +5195,10 @@ class JobsGetResponse(TypedDict):
     """When the first attempt started"""
     finished_at: Optional[str]
     """When the job finished; null until then"""
+    edited_from_job_id: Optional[int]
+    """The failed job whose request an operator has edited and sent again with this one; null otherwise"""
+    edited_copy_job_id: Optional[int]
+    """The job with which an operator has edited and sent this request again; null if there is none"""
     error: Optional[JobError]
     """Why the job failed; null if it did not"""
     event_id: Optional[str]
@@ -5330,6 +5354,12 @@ class SandboxPublicTokenResource(_Resource):
         return cast(Any, self._transport.request("POST", "/sandbox/public_token/create", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
 
+class SandboxLarkspurResource(_Resource):
+    def open(self, body: SandboxLarkspurOpen, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> SandboxLarkspurOpenResponse:
+        """Open a chart in Larkspur. Returns a link that signs in to Larkspur, the sandbox’s EMR, and opens what a job wrote: the patient’s chart, the schedule or the claim, with the new entry highlighted. With `mrn` it opens the chart. The link works once, within two minutes."""
+        return cast(Any, self._transport.request("POST", "/sandbox/larkspur/open", body=body, timeout=timeout, idempotency_key=idempotency_key))
+
+
 class TelephoneEncountersActionsResource(_Resource):
     @overload
     def create(self, body: TelephoneEncounterActionCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TelephoneEncountersActionsCreateResponse: ...
@@ -5448,6 +5478,7 @@ class SandboxResource(_Resource):
     def __init__(self, transport: _Transport) -> None:
         super().__init__(transport)
         self.public_token = SandboxPublicTokenResource(transport)
+        self.larkspur = SandboxLarkspurResource(transport)
 
 
 class TelephoneEncountersResource(_Resource):

@@ -99,6 +99,12 @@ export type LoggedRequest = {
   /** The field that an error response names. */
   field: string | null;
   job_id: number | null;
+  /** Null if it was not known when the response started. */
+  response_bytes: number | null;
+  /** The values in the message of the error, as far as they may be stored (http/loggedError.ts). */
+  message_values: Record<string, string> | null;
+  /** The path that was sent, in the sandbox only. */
+  sent_path: string | null;
 };
 
 export type RequestLog = {

@@ -72,6 +72,7 @@ const exempt = [
   'dashboard.requests.list',
   'dashboard.retention.get',
   'dashboard.sandbox.get',
+  'dashboard.sign-in-policy.get',
   'dashboard.webhooks.get',
   'dashboard.webhooks.list',
   'insurance-providers.list',

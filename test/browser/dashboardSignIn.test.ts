@@ -8,9 +8,8 @@ import { type DashboardFixture, expectAccessible, signIn, startDashboard } from 
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
-  // Passkeys need a host name.
-  const port = `${await freePort()}`;
-  const env = { PORT: port, BASE_URL: `http://localhost:${port}`, OPERATOR_SECOND_FACTOR: 'required' };
+  // The host that a sandbox listens on unless it is told otherwise: passkeys need a name.
+  const env = { PORT: `${await freePort()}`, HOST: 'localhost', OPERATOR_SECOND_FACTOR: 'required' };
   fixture = await startDashboard({ env });
 });
 afterAll(() => fixture?.close());
@@ -63,8 +62,9 @@ test('an operator changes a temporary password, sets up the required second fact
   await page.context().close();
 });
 
-test('an operator registers a passkey, signs in with it, confirms the identity with it and deletes it', async () => {
+test('an operator registers a passkey on the URL that the sandbox prints, signs in with it, confirms the identity with it and deletes it', async () => {
   const page = await openPage();
+  expect(new URL(page.url()).hostname).toBe('localhost');
   await addAuthenticator(page);
   const operator = await newOperator(fixture.product, 'operator');
   await signIn(page, operator);

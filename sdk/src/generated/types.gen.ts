@@ -33,10 +33,12 @@ export type ErrorCode =
   | 'database_unavailable'
   | 'document_action_refused'
   | 'document_attachment_refused'
+  | 'document_broken'
   | 'document_over_emr_limit'
   | 'document_script_refused'
   | 'document_too_large'
   | 'document_type_unsupported'
+  | 'edited_copy_exists'
   | 'emr_access_refused'
   | 'emr_address_wrong'
   | 'emr_app_mismatch'
@@ -73,6 +75,7 @@ export type ErrorCode =
   | 'insurance_company_missing'
   | 'internal'
   | 'invalid_field'
+  | 'job_not_openable'
   | 'job_not_repeatable'
   | 'job_started'
   | 'link_exhausted'
@@ -100,6 +103,7 @@ export type ErrorCode =
   | 'referring_provider_not_found'
   | 'restricted_field'
   | 'restricted_operation'
+  | 'sandbox_client_required'
   | 'search_not_supported'
   | 'search_params_mismatch'
   | 'search_params_need_app'
@@ -1692,6 +1696,10 @@ export type Job = {
   started_at: string | null;
   /** When the job finished; null until then */
   finished_at: string | null;
+  /** The failed job whose request an operator has edited and sent again with this one; null otherwise */
+  edited_from_job_id: number | null;
+  /** The job with which an operator has edited and sent this request again; null if there is none */
+  edited_copy_job_id: number | null;
   /** Why the job failed; null if it did not */
   error: JobError | null;
   /** ID of the event that reports the outcome; null until the job has finished */
@@ -3624,6 +3632,14 @@ export type ReferringProviderFailedEvent = {
   };
 };
 
+/** What to open: either `job_id` or `mrn` */
+export type SandboxLarkspurOpen = {
+  /** A finished job about a patient */
+  job_id?: number | null;
+  /** The MRN of a patient */
+  mrn?: string | null;
+};
+
 /** A sign-in without a browser */
 export type SandboxPublicTokenCreate = {
   /** Token from POST /link/token/create that has not been used yet */
@@ -4491,6 +4507,14 @@ export type SandboxPublicTokenCreateResponse = {
   success: true;
   /** Single-use token to exchange for the access token, valid for 30 minutes */
   public_token: string;
+};
+
+/** Response of sandbox.larkspur.open */
+export type SandboxLarkspurOpenResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Signs in to Larkspur once, within two minutes, and opens the page */
+  url: string;
 };
 
 /** Response of telephone-encounters.create */
@@ -5396,6 +5420,10 @@ export type JobsGetResponse = {
   started_at: string | null;
   /** When the job finished; null until then */
   finished_at: string | null;
+  /** The failed job whose request an operator has edited and sent again with this one; null otherwise */
+  edited_from_job_id: number | null;
+  /** The job with which an operator has edited and sent this request again; null if there is none */
+  edited_copy_job_id: number | null;
   /** Why the job failed; null if it did not */
   error: JobError | null;
   /** ID of the event that reports the outcome; null until the job has finished */

@@ -83,6 +83,7 @@ export function Shell() {
                 Sandbox
               </Badge>
             )}
+            {session.sandbox && session.may('read_only') && <ActiveFaults />}
             {!connected && (
               <Badge color="red" variant="light" role="status">
                 Disconnected
@@ -258,6 +259,18 @@ function PageLink({ page, selected }: { page: PageEntry; selected: Client | unde
       active={current}
       {...(current ? { 'aria-current': 'page' } : {})}
     />
+  );
+}
+
+/** Faults of the sandbox's EMR: they explain what happens on all pages. */
+function ActiveFaults() {
+  const { data } = useQuery('sandbox.get', {}, { refresh_ms: 15_000 });
+  const count = data ? data.sandbox.switches.filter(({ on }) => on).length + data.sandbox.other_faults : 0;
+  if (count === 0) return null;
+  return (
+    <Badge component={Link} href="/sandbox" color="red" variant="light" td="none" className="fault-badge">
+      {count === 1 ? '1 fault on' : `${count} faults on`}
+    </Badge>
   );
 }
 

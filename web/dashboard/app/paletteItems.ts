@@ -21,7 +21,7 @@ export function idItems(text: string, client_path: string | undefined): PaletteG
   }
   const id = readId(text);
   if (id !== undefined) {
-    const target = { page: `/requests?id=${id}&request=${id}` };
+    const target = { page: `/requests?search=${id}&request=${id}` };
     items.push({ id: 'request', label: 'Request with this ID', icon: 'requests', target });
   }
   if (id !== undefined && client_path) {

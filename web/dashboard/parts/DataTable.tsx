@@ -56,16 +56,22 @@ export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
       {(rows) => (
         <>
           <DataTable rows={rows} {...table} />
-          {query.hasNextPage && (
-            <Center mt="sm">
-              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
-                Load more
-              </Button>
-            </Center>
-          )}
+          <MoreButton query={query} />
         </>
       )}
     </QueryResult>
+  );
+}
+
+/** Loads the next page; nothing on the last one. */
+export function MoreButton<Row>({ query }: Pick<PagedTableProps<Row>, 'query'>) {
+  if (!query.hasNextPage) return null;
+  return (
+    <Center mt="sm">
+      <Button variant="default" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
+        Load more
+      </Button>
+    </Center>
   );
 }
 

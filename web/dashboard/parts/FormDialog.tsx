@@ -21,6 +21,10 @@ type Props<Result> = {
   done?: (result: Result) => ReactNode;
   look?: ButtonProps;
   danger?: boolean;
+  /** The width of the dialog. */
+  size?: 'md' | 'lg';
+  /** While there is nothing to submit. */
+  disabled?: boolean;
   /** For pages that must keep the dialog while their data changes. */
   onOpenChange?: (opened: boolean) => void;
 };
@@ -30,7 +34,7 @@ export const primary: ButtonProps = { size: 'sm', variant: 'filled' };
 
 /** A button that opens a dialog with a form. The dialog stays open until the action succeeds or is canceled. */
 export function FormDialog<Result>(props: Props<Result>) {
-  const { opener, title, children, submit, action, success, done, look, danger, onOpenChange } = props;
+  const { opener, title, children, submit, action, success, done, look, danger, size, disabled, onOpenChange } = props;
   const [opened, { open, close }] = useDisclosure(false, {
     onOpen: () => onOpenChange?.(true),
     onClose: () => onOpenChange?.(false),
@@ -69,6 +73,7 @@ export function FormDialog<Result>(props: Props<Result>) {
         // A menu that contains the dialog must not move its focus with the arrow keys.
         onKeyDown={(event) => event.stopPropagation()}
         title={title}
+        {...(size && { size })}
         returnFocus
         // A stray click must not lose input, or a secret that is shown only once.
         closeOnClickOutside={false}
@@ -89,7 +94,12 @@ export function FormDialog<Result>(props: Props<Result>) {
                 <Button variant="default" onClick={leave}>
                   Cancel
                 </Button>
-                <Button type="submit" {...(danger ? { color: 'red.9' } : {})} loading={isPending}>
+                <Button
+                  type="submit"
+                  {...(danger ? { color: 'red.9' } : {})}
+                  {...(disabled && { disabled })}
+                  loading={isPending}
+                >
                   {submit}
                 </Button>
               </Group>

@@ -6,8 +6,8 @@ import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import { useAccountOptions } from '../../service/useAccountOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
-import { useEventTypes } from './EndpointForm.tsx';
 import { EventTable } from './EventTable.tsx';
+import { useEventTypes } from './EventTypes.tsx';
 import { ResendFailed } from './ResendFailed.tsx';
 
 const url_filters = ['event_type', 'delivery_status', 'job_id', 'account_id', 'webhook_id'] as const;
@@ -66,14 +66,19 @@ function Filters({ filtered }: { filtered: boolean }) {
   );
   return (
     <Group align="flex-end" gap="sm" className="filters" role="search">
-      {select('event_type', 'Type', useEventTypes())}
+      {select(
+        'event_type',
+        'Type',
+        useEventTypes().map(({ type }) => type),
+      )}
       {select('delivery_status', 'Delivery', delivery_states)}
       {select('account_id', 'Account', useAccountOptions())}
       {select('webhook_id', 'Endpoint', endpoints)}
       <TextInput
-        label="Job"
+        label="Job number"
+        placeholder="1042"
         inputMode="numeric"
-        w={100}
+        w={120}
         value={get('job_id')}
         onChange={({ currentTarget }) => set('job_id', currentTarget.value.replaceAll(/\D/g, '').slice(0, 15))}
       />

@@ -17,13 +17,16 @@ export function EventTable({ filters, empty }: { filters: Query<'events.list'>; 
     <PagedTable
       query={events}
       label="Events"
-      columns={columns}
+      // The attempts at one endpoint; a sum over several says nothing about any of them.
+      columns={filters.webhook_id ? columns.toSpliced(2, 0, attempts) : columns}
       rowKey={(event) => event.id}
       href={(event) => `/${event.id}`}
       empty={empty}
     />
   );
 }
+
+const attempts: Column<EventRow> = { head: 'Attempts', cell: (event) => event.tries, align: 'right' };
 
 const columns: Column<EventRow>[] = [
   { head: 'Type', cell: (event) => event.type },
@@ -33,15 +36,19 @@ const columns: Column<EventRow>[] = [
     cell: (event) => (
       <>
         <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />
+        {event.endpoints > 1 && (
+          <Text size="xs" mt={2}>
+            {event.delivered} of {event.endpoints} delivered
+          </Text>
+        )}
         {event.next_try_at && event.tries > 0 && (
-          <Text size="xs">
+          <Text size="xs" mt={2}>
             Next attempt: <Timestamp at={event.next_try_at} />
           </Text>
         )}
       </>
     ),
   },
-  { head: 'Attempts', cell: (event) => event.tries, align: 'right' },
   { head: 'Job', cell: (event) => event.job_id ?? '–', align: 'right' },
   {
     head: 'Account',

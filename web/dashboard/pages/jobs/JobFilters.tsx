@@ -4,27 +4,44 @@ import { MrnSearch, PrivateSearch } from '../../parts/FilterBar.tsx';
 import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { failures, job_filters, job_types } from '../../service/api.gen.ts';
+import { useClient } from '../../service/client.tsx';
+import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import { useAccountOptions } from '../../service/useAccountOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
 
-const names = ['type', 'state', 'code', 'account_id', 'finished_from', 'finished_to'] as const;
+const names = [
+  ...['type', 'state', 'code', 'account_id', 'organization_id', 'emr', 'finished_from', 'finished_to'],
+] as const;
 
 /** The filters in the URL. */
 export function useJobFilters(): Record<string, string> {
   const { get } = useUrlFilters();
-  return { ...Object.fromEntries(names.map((name) => [name, get(name)])), ...usePeriod('from', 'to') };
+  const filters = { ...Object.fromEntries(names.map((name) => [name, get(name)])), ...usePeriod('from', 'to') };
+  // An unknown status filters nothing; the page says so.
+  return { ...filters, state: isKnownState(get('state')) ? get('state') : '' };
+}
+
+/** The status that the URL names, if there is no such status. */
+export function useUnknownState(): string | undefined {
+  const state = useUrlFilters().get('state');
+  return isKnownState(state) ? undefined : state;
+}
+
+function isKnownState(state: string): boolean {
+  return state === '' || job_filters.some((known) => known === state);
 }
 
 const status_labels: Record<(typeof job_filters)[number], string> = {
-  queued: 'Queued',
+  queued: 'Queued or waiting to retry',
   running: 'Running',
+  retrying: 'Retrying',
   parked: 'Waiting for re-linking',
   succeeded: 'Succeeded',
   partial: 'Partial',
   failed: 'Failed',
   cancelled: 'Canceled',
-  unfixed: 'Failed or partial, not run again',
+  unfixed: 'Failed or partial, not repaired',
   needs_review: 'Needs review (all)',
   unresolved: 'Needs review (unresolved)',
 };
@@ -43,6 +60,8 @@ export function JobFilters(props: Props) {
   const { get, set, clear } = useUrlFilters();
   const { sees_patients } = useSession();
   const accounts = useAccountOptions();
+  const { data: practices } = useQuery('organizations.list', { client_id: useClient().client_id });
+  const organizations = (practices?.organizations ?? []).map(({ id, org_id }) => ({ value: id, label: org_id }));
   // A new key resets the inputs.
   const [cleared, setCleared] = useState(0);
   const select = (name: string, label: string, w: number, data: Option[]) => (
@@ -50,7 +69,7 @@ export function JobFilters(props: Props) {
       label={label}
       placeholder="All"
       clearable
-      searchable={name === 'account_id' || name === 'code'}
+      searchable={name !== 'state' && name !== 'type'}
       w={w}
       data={data}
       value={get(name) || null}
@@ -66,6 +85,7 @@ export function JobFilters(props: Props) {
       {select('state', 'Status', 180, states)}
       {select('code', 'Failure', 180, codes)}
       {select('type', 'Type', 170, types)}
+      {organizations.length > 1 && select('organization_id', 'Practice', 170, organizations)}
       {select('account_id', 'Account', 170, accounts)}
       <PeriodFilter from="from" to="to" />
       {sees_patients && <MrnSearch key={`${cleared} ${props.mrn}`} mrn={props.mrn} setMrn={props.setMrn} />}
@@ -80,6 +100,7 @@ export function JobFilters(props: Props) {
         />
       )}
       <FinishedFilter />
+      <EmrFilter />
       {props.filtered && (
         <Button
           variant="subtle"
@@ -94,6 +115,22 @@ export function JobFilters(props: Props) {
         </Button>
       )}
     </Group>
+  );
+}
+
+/** Set by a link from an outage; can only be removed here. */
+function EmrFilter() {
+  const { get, set } = useUrlFilters();
+  const emr = get('emr');
+  if (emr === '') return null;
+  return (
+    <Badge
+      size="lg"
+      variant="light"
+      rightSection={<CloseButton size="xs" aria-label="Remove EMR filter" onClick={() => set('emr', '')} />}
+    >
+      EMR: {emr}
+    </Badge>
   );
 }
 

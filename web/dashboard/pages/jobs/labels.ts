@@ -38,6 +38,16 @@ export function describeFailure(code: string): Failure {
   return (failures as Record<string, Failure>)[code] ?? { label, cause: '', remedy: '', send_again: 'unchanged' };
 }
 
+/**
+ * Whether running a job again can help. Where only other values can, the request is edited; without that, the cause may
+ * have been fixed in the EMR.
+ */
+export function canRunAgainHelp(code: string | null, editable: boolean): boolean {
+  if (code === null) return true;
+  const { send_again } = describeFailure(code);
+  return send_again === 'unchanged' || send_again === 'if_not_saved' || (send_again === 'corrected' && !editable);
+}
+
 type Failure = {
   label: string;
   cause: string;

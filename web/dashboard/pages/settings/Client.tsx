@@ -15,6 +15,7 @@ import type { ClientSettings } from '../../service/types.ts';
 import { LegalHolds, Periods } from './ClientRetention.tsx';
 import { Mode } from './Clients.tsx';
 import { EmrApps } from './EmrApps.tsx';
+import { LinkPreview } from './LinkPreview.tsx';
 import { NetworkAccess } from './NetworkAccess.tsx';
 import { Secrets } from './Secrets.tsx';
 
@@ -61,6 +62,7 @@ export function ClientPage({ client_id }: { client_id: string }) {
 
 function LinkSettings({ client }: { client: ClientSettings }) {
   const { may } = useSession();
+  const [name, setName] = useState(client.name);
   const [logo, setLogo] = useState(client.logo);
   const [color, setColor] = useState(client.colour ?? '');
   const save = useAction((body: Body<'clients.update'>) =>
@@ -96,46 +98,50 @@ function LinkSettings({ client }: { client: ClientSettings }) {
         });
       }}
     >
-      <Stack maw={640}>
-        <Title order={3} size="h4">
-          Link
-        </Title>
-        <TextInput
-          name="name"
-          label="Name"
-          description="Shown in Link"
-          defaultValue={client.name}
-          required
-          maxLength={100}
-          readOnly={read_only}
-          error={errorAt(save.error, 'name')}
-        />
-        {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
-        {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
-        <ColorInput
-          label="Color"
-          description="Button color in Link"
-          value={color}
-          onChange={setColor}
-          readOnly={read_only}
-          error={errorAt(save.error, 'colour')}
-          eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
-        />
-        <LogoField value={logo} onChange={setLogo} error={errorAt(save.error, 'logo')} read_only={read_only} />
-        {save.error && <ErrorAlert error={save.error} />}
-        {!read_only && (
-          <Group>
-            <Button type="submit" loading={save.isPending}>
-              Save
-            </Button>
-            {save.isSuccess && (
-              <Text size="sm" role="status">
-                Saved
-              </Text>
-            )}
-          </Group>
-        )}
-      </Stack>
+      <div className="link-settings">
+        <Stack>
+          <Title order={3} size="h4">
+            Link
+          </Title>
+          <TextInput
+            name="name"
+            label="Name"
+            description="Shown in Link"
+            value={name}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+            required
+            maxLength={100}
+            readOnly={read_only}
+            error={errorAt(save.error, 'name')}
+          />
+          {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
+          {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
+          <ColorInput
+            label="Color"
+            description="Button color in Link"
+            value={color}
+            onChange={setColor}
+            readOnly={read_only}
+            error={errorAt(save.error, 'colour')}
+            eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
+          />
+          <LogoField value={logo} onChange={setLogo} error={errorAt(save.error, 'logo')} read_only={read_only} />
+          {save.error && <ErrorAlert error={save.error} />}
+          {!read_only && (
+            <Group>
+              <Button type="submit" loading={save.isPending}>
+                Save
+              </Button>
+              {save.isSuccess && (
+                <Text size="sm" role="status">
+                  Saved
+                </Text>
+              )}
+            </Group>
+          )}
+        </Stack>
+        <LinkPreview name={name} color={color} logo={logo} />
+      </div>
     </Paper>
   );
 }
