@@ -1044,8 +1044,8 @@ class AppointmentUpdatedEvent(_AppointmentUpdatedEventOptional):
 
 
 class _AvailabilityOptional(TypedDict, total=False):
-    explanations: List[Dict[str, Any]]
-    """With `explain` only: working time that is not free, and why"""
+    explanations: List[UnavailableTime]
+    """With `explain` only: every time of the requested days that is not free, and why. It contains nothing about patients"""
 
 
 class Availability(_AvailabilityOptional):
@@ -1081,7 +1081,7 @@ class _AvailabilityFetchOptional(TypedDict, total=False):
     facility_scoped_scheduling: Optional[bool]
     """Only count appointments at the shift’s own facility"""
     explain: Optional[bool]
-    """Also return why working time is not free"""
+    """Also return why all other times are not free"""
     reference: Optional[str]
     """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
@@ -4324,6 +4324,23 @@ class Token(TypedDict):
     """Always true; an error response has false"""
     token: str
     """The link token, or the access token in exchange for a public token"""
+
+
+class UnavailableTime(TypedDict):
+    """A time at which a provider is not free, and why"""
+
+    provider_id: str
+    """EMR ID of the provider"""
+    facility_id: Optional[str]
+    """The location of the shift; null outside shifts"""
+    date: str
+    """Day of the range (YYYY-MM-DD)"""
+    range_start: str
+    """Start of the range, with the offset of the EMR instance"""
+    range_end: str
+    """End of the range, with the offset of the EMR instance"""
+    reason: Literal["location", "inactive_location", "daily_limit", "past", "appointment", "booking", "block", "buffer", "quota_full", "visit_type", "no_rule", "too_short", "outside_dates", "recurrence", "invalid_shift", "no_hours", "inactive_provider", "hidden_provider", "first_sync", "outside_hours", "clock_change"]
+    """Why the time is not free. location: The shift is at none of the requested locations. inactive_location: The location takes no appointments. daily_limit: The day already has as many appointments as the request allows. past: The time has passed. appointment: An appointment in the EMR. booking: A booking that was accepted and is not in the EMR yet. block: A block in the EMR. buffer: The requested buffer after an appointment. quota_full: `slots`: the rule has no visit left. visit_type: `slots`: the rule is for another visit type. no_rule: `slots`: no rule covers this part of the shift. too_short: `equal_slots`: a remainder that is shorter than a slot. outside_dates: Before the start date or after the end date of the shift. recurrence: The shift does not recur on this day. invalid_shift: The shift ends before it starts, or cannot be read. no_hours: The provider has no hours, and default hours were not requested. inactive_provider: The provider is inactive. hidden_provider: The provider is hidden from availability. first_sync: The first sync has not read the schedule yet. outside_hours: The provider has no shift at this time. clock_change: Clocks go forward: local clocks skip this time"""
 
 
 class VisitCode(TypedDict):

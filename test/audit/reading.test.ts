@@ -50,7 +50,11 @@ describe('the list', () => {
       reads: true,
     });
     const sign_in = response.body.rows.find((each: AuditRecord) => each.action === 'operator.sign_in');
-    expect(sign_in).toMatchObject({ sentence: 'Signed in to the dashboard', actor_name: 'Owner', reads: false });
+    expect(sign_in).toMatchObject({
+      sentence: 'Signed in to the dashboard',
+      actor_name: 'Sandbox owner',
+      reads: false,
+    });
     await fixture.api.call('GET', '/v1/jobs/999999');
     const [refused] = await list('action=jobs.get');
     expect(refused).toMatchObject({ sentence: 'Tried to retrieve a job', result: 'Not found (404)', failed: true });

@@ -47,7 +47,7 @@ describe('audit log page', () => {
     await drawer.waitFor({ state: 'detached' });
 
     await page.getByRole('textbox', { name: 'Patient MRN' }).fill(mrn);
-    await page.getByRole('button', { name: 'Search' }).click();
+    await page.keyboard.press('Enter');
     await page
       .getByRole('cell', { name: /^Finished the job “.+” \(1 patient\)$/ })
       .first()

@@ -88,6 +88,7 @@ test('finds an unknown route and an unauthenticated request by request id or pat
     [stranger, '401', 'GET /v1/staff', 'client_credentials_invalid', 'Unauthenticated'],
   ] as const) {
     await page.getByLabel('Path or request ID').fill(readId(response));
+    await page.keyboard.press('Enter');
     await rows.filter({ hasText: readId(response) }).waitFor();
     await expect.poll(() => rows.count()).toBe(1);
     for (const text of texts) expect(await rows.innerText()).toContain(text);
@@ -97,6 +98,7 @@ test('finds an unknown route and an unauthenticated request by request id or pat
   await page.keyboard.press('Escape');
 
   await page.getByLabel('Path or request ID').fill('v1/patient/');
+  await page.keyboard.press('Enter');
   await rows.filter({ hasText: readId(unknown) }).waitFor();
   await expect.poll(() => rows.count()).toBe(1);
   await rows.click();
@@ -107,7 +109,7 @@ test('finds an unknown route and an unauthenticated request by request id or pat
   expect(await drawer.innerText()).not.toMatch(/… |'…'/);
   await expectAccessible(page, { within: '[role=dialog]' });
   await page.keyboard.press('Escape');
-  await page.getByLabel('Path or request ID').fill('');
+  await page.getByRole('button', { name: 'Clear filters' }).click();
   const endpoint = page.getByRole('combobox', { name: 'Endpoint' });
   await endpoint.fill('unknown');
   await page.getByRole('option', { name: 'Unknown routes' }).click();

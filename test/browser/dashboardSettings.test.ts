@@ -27,8 +27,8 @@ describe('settings page', () => {
     await preview.getByText('Front desk, renamed uses this connection').waitFor();
     await page.getByLabel('Color', { exact: true }).fill('#ffee00');
     const background = () =>
-      preview.locator('.link-preview-button').evaluate('(node) => getComputedStyle(node).background');
-    await expect.poll(background).toContain('rgb(255, 238, 0)');
+      page.evaluate<string>(`getComputedStyle(document.querySelector('.link-preview-button')).backgroundColor`);
+    await expect.poll(background).toBe('rgb(255, 238, 0)');
     await page.getByLabel('Color', { exact: true }).fill('');
     await page.getByLabel('Name', { exact: true }).fill('Front desk');
     await page.getByLabel('Allowed origins').fill('not an origin');

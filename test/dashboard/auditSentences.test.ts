@@ -12,7 +12,7 @@ const all = [...endpoints, ...link_endpoints, ...dashboardEndpoints({ live: { op
 const read = recordReader(all);
 
 test('each endpoint’s summary becomes a sentence in the past tense', () => {
-  const sentences = all.map(({ id }) => read({ action: id, outcome: '200', patients: 0 }).sentence);
+  const sentences = all.map(({ id }) => read({ action: id, outcome: '200', patients: 0, detail: null }).sentence);
   for (const sentence of sentences)
     expect(sentence).toMatch(/^(\w+(ed|ied)|Sent|Resent|Set|Reset|Ran|Let|Chose|Withdrew|Read) /);
   expect(sentences.filter((sentence) => /newest first|;/.test(sentence))).toStrictEqual([]);
@@ -26,12 +26,15 @@ test.each([
   ['client.create', 'created', 0, 'Created a client', 'Created'],
   ['keys.rotate', 'done', 0, 'Rotated keys', 'Done'],
   ['erase.organization', 'erased', 0, 'Erased an organization', 'Erased'],
-  ['webhook.deliver', '204', 1, 'Sent an event to a webhook endpoint (1 patient)', 'Succeeded'],
-  ['webhook.deliver', 'no_response', 1, 'Tried to send an event to a webhook endpoint (1 patient)', 'No response'],
+  ['webhook.deliver', '204', 1, 'Sent patient.created to app.example.org (1 patient)', 'Succeeded'],
+  ['webhook.deliver', 'no_response', 1, 'Tried to send patient.created to app.example.org (1 patient)', 'No response'],
+  ['appointments.list', '200', 0, 'Viewed appointments', 'Succeeded'],
   ['job.patient.create', 'failed', 1, 'Finished the job “New patient” (1 patient)', 'Failed'],
 ])('%s with the outcome %s is a sentence', (action, outcome, patients, sentence, result) => {
-  const reading = read({ action, outcome, patients });
+  const detail = action === 'webhook.deliver' ? { event_type: 'patient.created', host: 'app.example.org' } : null;
+  const reading = read({ action, outcome, patients, detail });
   expect(reading.sentence).toContain(sentence);
+  expect(reading.sentence).not.toContain('first');
   expect(reading.result).toBe(result);
 });
 

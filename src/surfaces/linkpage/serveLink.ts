@@ -1,12 +1,20 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { parseUrl } from '../../catalog/parseUrl.ts';
-import { type PagePolicy, type ShellPage, sendPage, servePageFiles, shellPage } from '../../http/pages/servePages.ts';
+import {
+  type PagePolicy,
+  type ShellPage,
+  sendPage,
+  serveBrand,
+  servePageFiles,
+  shellPage,
+} from '../../http/pages/servePages.ts';
 import { findClient } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
 import { type KnownLink, type LinkState, lookUpLink, lookUpLinkByHash } from '../../product/link/linkTokens.ts';
 
 /** Serves Link: the script for applications, the page it frames, and the same page hosted at `/link`. */
 export function serveLink(ctx: Context, pages: FastifyInstance): void {
+  serveBrand(pages, '/link/v1/');
   servePageFiles(pages, 'link', {
     prefix: '/link/v1/',
     only: ['link.js', 'page.js', 'window.js', 'page.css'],
@@ -82,16 +90,16 @@ export type LinkPage = {
 export function linkPage({ mode, state, origins, language, files }: LinkPage): string {
   return shellPage({
     ...shell,
-    style: `${files}page.css`,
-    script: `${files}page.js`,
+    files,
+    script: 'page.js',
     html: `lang="${language === 'es' ? 'es' : 'en'}" data-mode="${mode}"`,
     body: ` data-state="${state}" data-language="${language ?? ''}" data-origins="${escapeAttribute(JSON.stringify(origins))}"`,
   });
 }
 
-const shell: Pick<ShellPage, 'title' | 'icon' | 'root' | 'without_script'> = {
+const shell: Pick<ShellPage, 'title' | 'style' | 'root' | 'without_script'> = {
   title: 'Link',
-  icon: 'data:,',
+  style: 'page.css',
   root: '<main id="link"></main>',
   without_script: 'This page needs JavaScript. Esta página necesita JavaScript.',
 };
@@ -103,8 +111,8 @@ const shell: Pick<ShellPage, 'title' | 'icon' | 'root' | 'without_script'> = {
 export function windowPage(files: string): string {
   return shellPage({
     ...shell,
-    style: `${files}page.css`,
-    script: `${files}window.js`,
+    files,
+    script: 'window.js',
     html: 'lang="en" data-mode="hosted"',
   });
 }

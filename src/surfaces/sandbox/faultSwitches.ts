@@ -13,7 +13,7 @@ export type Switch = {
   fault: SwitchedFault;
 };
 
-/** What the EMR does to a write: it does not save it, leaves open whether it did, or does not accept it. */
+/** What the EMR does: it is slow or unavailable, its response is lost or damaged, or it rejects or changes what is written. */
 export const fault_groups = ['down', 'lost', 'refused'] as const;
 export type FaultGroup = (typeof fault_groups)[number];
 

@@ -422,7 +422,14 @@ export type AvailabilityResponse = {
       available_appointments: number | null;
       max_visits: number | null;
     }>;
-    explanations?: Array<Record<string, unknown>>;
+    explanations?: Array<{
+      provider_id: string;
+      facility_id: string | null;
+      date: string;
+      range_start: string;
+      range_end: string;
+      reason: "location" | "inactive_location" | "daily_limit" | "past" | "appointment" | "booking" | "block" | "buffer" | "quota_full" | "visit_type" | "no_rule" | "too_short" | "outside_dates" | "recurrence" | "invalid_shift" | "no_hours" | "inactive_provider" | "hidden_provider" | "first_sync" | "outside_hours" | "clock_change";
+    }>;
   };
   timezone: string;
   sync?: SyncState;
@@ -1735,7 +1742,16 @@ export type Endpoints = {
   };
   'single-sign-on.start': { body: { path: string }; response: { success: true; url: string } };
   'single-sign-on.renew': { response: { success: true; url: string } };
-  'invitations.find': { body: { token: string }; response: { success: true; email: string } };
+  'invitations.find': {
+    body: { token: string };
+    response: {
+      success: true;
+      email: string;
+      inviter_name: string;
+      role: "support" | "read_only" | "operator" | "owner" | null;
+      second_factor: boolean;
+    };
+  };
   'invitations.accept': {
     body: { token: string; name: string; password: string };
     response: { success: true; session: Session };

@@ -15,9 +15,9 @@ export type Reading = {
 /** Returns a function that describes records, by the declarations of the endpoints that actions are called after. */
 export function recordReader(endpoints: readonly Endpoint[]) {
   const by_id = new Map(endpoints.map((each) => [each.id, each]));
-  return (record: Pick<AuditRecord, 'action' | 'outcome' | 'patients'>): Reading => {
+  return (record: Pick<AuditRecord, 'action' | 'outcome' | 'patients' | 'detail'>): Reading => {
     const endpoint = by_id.get(record.action);
-    const imperative = endpoint ? trimSummary(endpoint.summary) : toImperative(record.action);
+    const imperative = endpoint ? trimSummary(endpoint.summary) : toImperative(record);
     const failed = isFailure(record.outcome);
     const [verb = '', ...rest] = imperative.split(' ');
     const said =
@@ -33,12 +33,13 @@ export function recordReader(endpoints: readonly Endpoint[]) {
 
 /** `List audit records, newest first` is `List audit records`. */
 function trimSummary(summary: string): string {
-  const [first = ''] = summary.split(/;|, (?:newest|oldest) first/);
+  const [first = ''] = summary.split(/;|, (?:newest|oldest|latest) first/);
   return first.replace(/\byour\b/, 'its');
 }
 
 /** Actions that are not endpoints are called after what they are about and a verb: `client.create`. */
-function toImperative(action: string): string {
+function toImperative({ action, detail }: Pick<AuditRecord, 'action' | 'detail'>): string {
+  if (action === 'webhook.deliver' && detail !== null) return `Send ${detail.event_type} to ${detail.host}`;
   const known = imperatives[action];
   if (known !== undefined) return known;
   if (isJob(action)) return `Finish the job “${job_labels[action.slice('job.'.length)] ?? action}”`;
@@ -70,7 +71,6 @@ const imperatives: Readonly<Record<string, string>> = {
   'operator.sessions_max': 'End the oldest sessions of an operator',
   'operator.sign_in': 'Sign in to the dashboard',
   'retention.set': 'Set a retention period',
-  'webhook.deliver': 'Send an event to a webhook endpoint',
 };
 
 function isJob(action: string): boolean {
@@ -102,7 +102,7 @@ function toPast(verb: string): string {
   return /[^aeiou]y$/.test(verb) ? `${verb.slice(0, -1)}ied` : `${verb}ed`;
 }
 
-/** Outcomes of actions without an HTTP status that did not do what was asked for. */
+/** Outcomes of failed actions that have no HTTP status. */
 const failures = ['refused', 'rejected', 'failed', 'forbidden', 'no_response', 'locked', 'unknown', 'outcome_unknown'];
 
 function isFailure(outcome: string): boolean {

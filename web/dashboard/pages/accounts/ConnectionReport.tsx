@@ -63,7 +63,7 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
           of={{
             Account: `${report.org_id} · ${report.user_id}`,
             Address: report.report.address,
-            Time: <Timestamp at={report.report.at} />,
+            Time: <Timestamp at={report.report.at} show="exact" />,
             Error: report.error_code,
           }}
         />

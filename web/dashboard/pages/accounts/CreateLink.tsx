@@ -25,6 +25,7 @@ export function CreateLink(props: Props) {
   };
   return (
     <FormDialog<Created>
+      name="create-link"
       opener="Create link"
       title="Create link"
       submit="Create"
@@ -115,7 +116,7 @@ export function ShareLink({ link, org_id, user_id }: Created) {
     <>
       <Text size="sm">
         Send this link to the person who will sign in to the EMR. It works once and expires in {lifetime(link)}, at{' '}
-        <Timestamp at={link.expires_at} />.
+        <Timestamp at={link.expires_at} show="clock" />.
       </Text>
       <Copyable value={link.url} label="link" />
       <Anchor size="sm" href={mailtoUrl(link)}>

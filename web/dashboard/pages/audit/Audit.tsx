@@ -6,7 +6,7 @@ import { ErrorAlert } from '../../parts/errors.tsx';
 import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/FilterBar.tsx';
 import { list_rows } from '../../parts/Loading.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
-import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -50,9 +50,13 @@ const columns: Column<RecordGroup>[] = [
       </>
     ),
   },
-  { head: 'About', cell: ({ first }) => <Subject record={first} />, phone: 'line' },
+  {
+    head: 'About',
+    cell: ({ first }) => (first.job_id === null && first.account === null ? '–' : <Subject record={first} />),
+    phone: 'line',
+  },
   { head: 'Outcome', cell: ({ first }) => <Result record={first} />, phone: 'end' },
-  { head: 'Time', cell: ({ first }) => <Timestamp at={first.at} /> },
+  { head: 'Time', cell: ({ first }) => <Timestamp at={first.at} show="exact" /> },
 ];
 
 /** The name of the client or operator; the service itself works as worker and system. */
@@ -70,7 +74,7 @@ function describeActor({ actor_kind, actor, actor_name, client_name, address }: 
 
 /** The job or account that the record is about; ids are in the details. */
 function Subject({ record: { job_id, client_id, account } }: { record: AuditRecord }) {
-  if (job_id === null) return account === null ? '–' : <span className="own-id">{account}</span>;
+  if (job_id === null) return <span className="secondary breakable">{account}</span>;
   if (client_id === null) return `Job ${job_id}`;
   return (
     <Anchor component={Link} href={`~/dashboard/clients/${client_id}/jobs/${job_id}`} size="sm">
@@ -89,7 +93,8 @@ export default function Audit() {
   // An MRN is health data and therefore never in the URL.
   const [mrn, setMrn] = useState('');
   const verification = useVerification();
-  const values = { ...useFilters(filters), ...usePeriod('from', 'to') };
+  const period = usePeriod('from', 'to');
+  const values = { ...useFilters(filters), ...period };
   const search = mrn === '' ? values : { ...values, patient_mrn: mrn };
   const { get, set } = useUrlFilters();
   const own_reading = get('own_reading') === 'show' ? '' : 'hide';
@@ -109,7 +114,7 @@ export default function Audit() {
         Audit log
       </PageTitle>
       <VerifyResult verification={verification} />
-      <FilterBar filters={filters}>
+      <FilterBar filters={filters} used={countPeriod(period) + (mrn === '' ? 0 : 1)} onClear={() => setMrn('')}>
         <PeriodFilter from="from" to="to" />
         <MrnSearch mrn={mrn} setMrn={setMrn} />
       </FilterBar>

@@ -33,7 +33,7 @@ function Record({ record }: { record: AuditRecord }) {
   return (
     <Stack gap="sm">
       <Group justify="space-between">
-        <Timestamp at={record.at} />
+        <Timestamp at={record.at} show="exact" />
         <Result record={record} />
       </Group>
       <Fields

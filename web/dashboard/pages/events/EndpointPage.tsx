@@ -53,8 +53,8 @@ function Details({ webhook, hours }: Pick<ResponseOf<'webhooks.get'>, 'webhook' 
       {webhook.paused_since !== null && (
         <Alert color="yellow" title="Paused">
           <Text size="sm">
-            Since <Timestamp at={webhook.paused_since} />. Deliveries wait until the endpoint is resumed. Those that
-            have waited longer than 76 hours fail then.
+            Since <Timestamp at={webhook.paused_since} show="clock" />. Deliveries wait until the endpoint is resumed.
+            Those that have waited longer than 76 hours fail then.
           </Text>
         </Alert>
       )}
@@ -116,7 +116,7 @@ function LastError({ webhook: { id, failing_since, disabled_reason } }: { webhoo
   return (
     <Alert color="red" title={disabled_reason ?? textOr(error?.problem, 'Deliveries are failing.')}>
       <Text size="sm">
-        Failing since <Timestamp at={failing_since} />.{' '}
+        Failing since <Timestamp at={failing_since} show="clock" />.{' '}
         {disabled_reason
           ? 'Fix the receiver, enable the endpoint, then recover the failed events.'
           : 'Deliveries are retried automatically. Once the receiver is fixed, you can send the pending ones right away.'}

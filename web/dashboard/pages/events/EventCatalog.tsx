@@ -1,7 +1,6 @@
 import { Anchor, Code, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { type Column, TableSection } from '../../parts/DataTable.tsx';
-import { DocsLink, EmptyState } from '../../parts/layout.tsx';
+import { DocsLink, EmptyState, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { type EventType, eventReference, groupEventTypes, searchEventTypes } from './eventGroups.ts';
@@ -26,7 +25,13 @@ export function EventCatalog() {
               onChange={({ currentTarget }) => setSearch(currentTarget.value)}
             />
             {groupEventTypes(shown).map(({ noun, label, types }) => (
-              <TableSection key={noun} title={label} rows={types} columns={columns} rowKey={({ type }) => type} />
+              <Section key={noun} title={label}>
+                <ul className="catalog">
+                  {types.map((each) => (
+                    <Entry key={each.type} of={each} />
+                  ))}
+                </ul>
+              </Section>
             ))}
             {shown.length === 0 && <EmptyState>No event type matches. Change the search.</EmptyState>}
           </Stack>
@@ -36,16 +41,14 @@ export function EventCatalog() {
   );
 }
 
-const columns: Column<EventType>[] = [
-  { head: 'Type', cell: ({ type }) => <Code className="breakable">{type}</Code> },
-  { head: 'Sent when', cell: ({ summary }) => summary, phone: 'line' },
-  {
-    head: 'Reference',
-    phone: 'line',
-    cell: ({ type }) => (
-      <Anchor href={eventReference(type)} size="sm" className="nowrap" aria-label={`Fields and example of ${type}`}>
+function Entry({ of: { type, summary } }: { of: EventType }) {
+  return (
+    <li>
+      <Code className="breakable">{type}</Code>
+      <Text size="sm">{summary}</Text>
+      <Anchor href={eventReference(type)} size="sm" aria-label={`Fields and example of ${type}`}>
         Fields and example
       </Anchor>
-    ),
-  },
-];
+    </li>
+  );
+}

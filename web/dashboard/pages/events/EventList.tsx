@@ -1,6 +1,7 @@
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { Group, NativeSelect } from '@mantine/core';
+import { Filters, TextFilter } from '../../parts/FilterBar.tsx';
 import { DocsLink } from '../../parts/layout.tsx';
-import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
@@ -22,8 +23,8 @@ export function EventList() {
   const filtered = Object.values(filters).some(Boolean);
   return (
     <>
-      <Group justify="space-between" align="flex-end" gap="sm" mb="sm">
-        <Filters filtered={filtered} />
+      <Group justify="space-between" align="flex-end" gap="sm" mb="md">
+        <EventFilters />
         {may('operator') && <ResendFailed />}
       </Group>
       <EventTable
@@ -50,7 +51,7 @@ const delivery_states = [
   { value: 'none', label: 'No endpoints' },
 ];
 
-function Filters({ filtered }: { filtered: boolean }) {
+function EventFilters() {
   const { get, set, clear } = useUrlFilters();
   const { client_id } = useClient();
   const webhooks = useQuery('webhooks.list', { client_id }, { live: ['events'] }).data?.webhooks ?? [];
@@ -64,8 +65,10 @@ function Filters({ filtered }: { filtered: boolean }) {
       onChange={({ currentTarget }) => set(name, currentTarget.value)}
     />
   );
+  const period = usePeriod('start_date', 'end_date');
+  const used = url_filters.filter((name) => get(name) !== '').length + countPeriod(period);
   return (
-    <Group align="flex-end" gap="sm" className="filters" role="search">
+    <Filters used={used} onClear={clear}>
       {select(
         'event_type',
         'Type',
@@ -74,20 +77,14 @@ function Filters({ filtered }: { filtered: boolean }) {
       {select('delivery_status', 'Delivery', delivery_states)}
       {select('account_id', 'Account', useAccountOptions())}
       {select('webhook_id', 'Endpoint', endpoints)}
-      <TextInput
+      <TextFilter
         label="Job number"
-        placeholder="1042"
-        inputMode="numeric"
-        w={120}
+        width={120}
+        maxLength={20}
         value={get('job_id')}
-        onChange={({ currentTarget }) => set('job_id', currentTarget.value.replaceAll(/\D/g, '').slice(0, 15))}
+        onChange={(value) => set('job_id', value.replaceAll(/\D/g, '').slice(0, 15))}
       />
       <PeriodFilter from="start_date" to="end_date" />
-      {filtered && (
-        <Button variant="subtle" onClick={clear}>
-          Clear filters
-        </Button>
-      )}
-    </Group>
+    </Filters>
   );
 }

@@ -91,10 +91,10 @@ function Summary({ event }: { event: EventDetails }) {
             {event.endpoints > 1 && `${event.delivered} of ${event.endpoints} delivered`}
           </Group>
         ),
-        Created: <Timestamp at={event.created_at} />,
+        Created: <Timestamp at={event.created_at} show="exact" />,
         Job:
           event.job_id === null ? null : (
-            <Anchor component={Link} href={linkTo(`/jobs/${event.job_id}`)}>
+            <Anchor component={Link} href={linkTo(`/jobs/${event.job_id}`)} inherit>
               Job {event.job_id}
             </Anchor>
           ),
@@ -120,19 +120,22 @@ function DeliveryCard({ delivery, event, hidden }: CardProps) {
             {delivery.url}
           </Anchor>
         </Group>
-        <Text size="sm" c="dimmed">
-          {delivery.next_try_at ? (
-            <>
-              Next attempt: <Timestamp at={delivery.next_try_at} />
-            </>
-          ) : (
-            last && (
+        <Group gap="sm">
+          <Text size="sm" c="dimmed">
+            {delivery.next_try_at ? (
               <>
-                {describeResponse(last)} · <Timestamp at={last.at} />
+                Next attempt: <Timestamp at={delivery.next_try_at} />
               </>
-            )
-          )}
-        </Text>
+            ) : (
+              last && (
+                <>
+                  {describeResponse(last)} · <Timestamp at={last.at} />
+                </>
+              )
+            )}
+          </Text>
+          {!hidden && <CopyValue value={toReplay({ ...event, url: delivery.url })}>Copy as curl to replay</CopyValue>}
+        </Group>
       </Group>
       {delivery.endpoint_status === 'disabled' && (
         <Alert color="gray" mt="xs">
@@ -153,11 +156,6 @@ function DeliveryCard({ delivery, event, hidden }: CardProps) {
             </Disclosure>
           )}
         </Stack>
-      )}
-      {!hidden && (
-        <Group mt="xs">
-          <CopyValue value={toReplay({ ...event, url: delivery.url })}>Copy as curl to replay</CopyValue>
-        </Group>
       )}
     </Paper>
   );
@@ -214,7 +212,7 @@ const no_attempts: Record<Delivery['endpoint_status'], string> = {
 
 const columns: Column<DeliveryAttempt>[] = [
   { head: 'Attempt', cell: (each) => each.attempt },
-  { head: 'Time', cell: (each) => <Timestamp at={each.at} /> },
+  { head: 'Time', cell: (each) => <Timestamp at={each.at} show="exact" /> },
   { head: 'Status', cell: (each) => each.status_code ?? 'No response' },
   { head: 'Duration', cell: (each) => <span className="nowrap">{each.duration_ms} ms</span>, align: 'right' },
   {

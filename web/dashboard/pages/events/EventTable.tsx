@@ -1,4 +1,4 @@
-import { Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
@@ -35,14 +35,16 @@ const columns: Column<EventRow>[] = [
     phone: 'end',
     cell: (event) => (
       <>
-        <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />
-        {event.endpoints > 1 && (
-          <Text size="xs" mt={2}>
-            {event.delivered} of {event.endpoints} delivered
-          </Text>
-        )}
+        <Group gap="xs" className="delivery">
+          <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />
+          {event.endpoints > 1 && (
+            <Text size="xs" component="span">
+              {event.delivered} of {event.endpoints} delivered
+            </Text>
+          )}
+        </Group>
         {event.next_try_at && event.tries > 0 && (
-          <Text size="xs" mt={2}>
+          <Text size="xs" c="dimmed" mt={2}>
             Next attempt: <Timestamp at={event.next_try_at} />
           </Text>
         )}

@@ -29,7 +29,7 @@ export function ReceivedRequest({ id }: { id: string }) {
           <Fields
             of={{
               Signature: <Status of={request.verdict} />,
-              Received: <Timestamp at={request.at} />,
+              Received: <Timestamp at={request.at} show="exact" />,
               Response: describeResponse(request),
               Attempt: request.attempt,
               Event: request.event_id && <EventLink request={request} />,

@@ -21,7 +21,7 @@ const responses = [
 ];
 
 /** The option that stands for a status; null closes the connection. */
-function optionOf(status: number | null): string {
+function toOption(status: number | null): string {
   if (status === null) return 'close';
   return responses.some(({ value }) => value === String(status)) ? String(status) : 'other';
 }
@@ -69,7 +69,7 @@ function duration({ times }: ReceiverState): string {
 
 /** The behavior in force, and what replaces it. */
 function ResponseForm({ receiver: { status, delay_ms, times }, change }: { receiver: ReceiverState; change: Change }) {
-  const [response, setResponse] = useState(() => optionOf(status));
+  const [response, setResponse] = useState(() => toOption(status));
   const { mutate, isPending, error } = useAction((form: FormData) =>
     change({
       status: response === 'close' ? null : Number(response === 'other' ? form.get('status') : response),

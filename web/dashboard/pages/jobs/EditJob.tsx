@@ -6,7 +6,7 @@ import { ErrorAlert } from '../../parts/errors.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { BackLink, PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
-import { useToast } from '../../parts/Toasts.tsx';
+import { showToast } from '../../parts/Toasts.tsx';
 import { ApiError, call, type ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useAction, useQuery } from '../../service/queries.ts';
@@ -44,7 +44,6 @@ function Editor({ form: loaded }: { form: EditForm }) {
   const { job_id, fields, emr, saved_steps } = form;
   const { client_id } = useClient();
   const [, navigate] = useLocation();
-  const toast = useToast();
   // Of this form: if it is sent twice, it is accepted once.
   const [key] = useState(() => crypto.randomUUID());
   const [confirmed, setConfirmed] = useState(false);
@@ -81,7 +80,7 @@ function Editor({ form: loaded }: { form: EditForm }) {
     dryRun.reset();
     send.mutate(undefined, {
       onSuccess: ({ job_id: created }) => {
-        toast(`Sent as job ${created}.`);
+        showToast(`Sent as job ${created}.`);
         navigate(`/${created}`);
       },
     });

@@ -84,6 +84,7 @@ function RunAgain({ job: { job_id, error_code } }: { job: Job }) {
   const [, navigate] = useLocation();
   return (
     <FormDialog
+      name="run-again"
       opener="Run again"
       title={`Run job ${job_id} again`}
       submit="Run again"

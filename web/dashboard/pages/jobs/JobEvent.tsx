@@ -78,7 +78,7 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
 
 const columns: Column<DeliveryAttempt>[] = [
   { head: 'Attempt', cell: (each) => each.attempt },
-  { head: 'Time', cell: (each) => <Timestamp at={each.at} /> },
+  { head: 'Time', cell: (each) => <Timestamp at={each.at} show="exact" /> },
   { head: 'Response', cell: (each) => each.status_code ?? each.problem ?? 'None' },
   { head: 'Duration', cell: (each) => duration(each.duration_ms), align: 'right' },
 ];

@@ -1,7 +1,6 @@
-import { Badge, Button, CloseButton, Group, Select } from '@mantine/core';
-import { useState } from 'react';
-import { MrnSearch, PrivateSearch } from '../../parts/FilterBar.tsx';
-import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { Badge, CloseButton, Select } from '@mantine/core';
+import { Filters, MrnSearch, TextFilter } from '../../parts/FilterBar.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { failures, job_filters, job_types } from '../../service/api.gen.ts';
 import { useClient } from '../../service/client.tsx';
@@ -53,7 +52,6 @@ type Props = {
   setMrn: (mrn: string) => void;
   reference: string;
   setReference: (reference: string) => void;
-  filtered: boolean;
 };
 
 export function JobFilters(props: Props) {
@@ -62,8 +60,6 @@ export function JobFilters(props: Props) {
   const accounts = useAccountOptions();
   const { data: practices } = useQuery('organizations.list', { client_id: useClient().client_id });
   const organizations = (practices?.organizations ?? []).map(({ id, org_id }) => ({ value: id, label: org_id }));
-  // A new key resets the inputs.
-  const [cleared, setCleared] = useState(0);
   const select = (name: string, label: string, w: number, data: Option[]) => (
     <Select
       label={label}
@@ -80,41 +76,29 @@ export function JobFilters(props: Props) {
   const types = Object.entries(job_types).map(([value, label]) => ({ value, label }));
   const states = job_filters.map((value) => ({ value, label: status_labels[value] }));
   const codes = Object.entries(failures).map(([value, { label }]) => ({ value, label }));
+  const [finished, period] = [get('finished_from') + get('finished_to'), usePeriod('from', 'to')];
+  const chosen = ['state', 'code', 'type', 'organization_id', 'account_id', 'emr'].map(get);
+  const values = [...chosen, finished, props.mrn, props.reference];
+  const onClear = () => {
+    props.setMrn('');
+    props.setReference('');
+    clear();
+  };
   return (
-    <Group align="flex-end" mb="md" gap="sm" className="filters">
-      {select('state', 'Status', 180, states)}
-      {select('code', 'Failure', 180, codes)}
-      {select('type', 'Type', 170, types)}
-      {organizations.length > 1 && select('organization_id', 'Practice', 170, organizations)}
-      {select('account_id', 'Account', 170, accounts)}
+    <Filters used={values.filter((value) => value !== '').length + countPeriod(period)} onClear={onClear}>
+      {select('state', 'Status', 150, states)}
+      {select('code', 'Failure', 150, codes)}
+      {select('type', 'Type', 145, types)}
+      {organizations.length > 1 && select('organization_id', 'Practice', 145, organizations)}
+      {select('account_id', 'Account', 145, accounts)}
       <PeriodFilter from="from" to="to" />
-      {sees_patients && <MrnSearch key={`${cleared} ${props.mrn}`} mrn={props.mrn} setMrn={props.setMrn} />}
+      {sees_patients && <MrnSearch mrn={props.mrn} setMrn={props.setMrn} />}
       {sees_patients && (
-        <PrivateSearch
-          key={`reference ${cleared}`}
-          label="Reference"
-          name="reference"
-          maxLength={100}
-          value={props.reference}
-          setValue={props.setReference}
-        />
+        <TextFilter label="Reference" maxLength={100} value={props.reference} onChange={props.setReference} />
       )}
       <FinishedFilter />
       <EmrFilter />
-      {props.filtered && (
-        <Button
-          variant="subtle"
-          onClick={() => {
-            props.setMrn('');
-            props.setReference('');
-            setCleared(cleared + 1);
-            clear();
-          }}
-        >
-          Clear filters
-        </Button>
-      )}
-    </Group>
+    </Filters>
   );
 }
 
@@ -151,7 +135,7 @@ function FinishedFilter() {
         />
       }
     >
-      Finished <Timestamp at={from || null} /> to <Timestamp at={to || null} />
+      Finished <Timestamp at={from || null} show="clock" /> to <Timestamp at={to || null} show="clock" />
     </Badge>
   );
 }

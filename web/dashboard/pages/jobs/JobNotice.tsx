@@ -141,8 +141,9 @@ function Waiting({ job }: { job: Job }) {
   if (job.state === 'parked') {
     return (
       <Notice title="Waiting for re-linking">
-        {textOr(job.account_reason, 'The account must be re-linked.')} Waiting since <Timestamp at={job.parked_since} />
-        . The job resumes after re-linking; otherwise it fails on <Timestamp at={findDeadline(job)} />.
+        {textOr(job.account_reason, 'The account must be re-linked.')} Waiting since{' '}
+        <Timestamp at={job.parked_since} show="clock" />. The job resumes after re-linking; otherwise it fails on{' '}
+        <Timestamp at={findDeadline(job)} show="clock" />.
       </Notice>
     );
   }

@@ -71,7 +71,7 @@ function JobList() {
   return (
     <>
       <PageTitle actions={sees_patients && <ExportJobs filters={filters} />}>Jobs</PageTitle>
-      <JobFilters {...{ mrn, setMrn, reference, setReference, filtered }} />
+      <JobFilters {...{ mrn, setMrn, reference, setReference }} />
       <JobListHead filters={filters} searched={searched} unknown_state={unknown_state} />
       {patients.error && <ErrorAlert error={patients.error} retry={patients.retry} />}
       {chosen.length > 0 && (
@@ -89,6 +89,8 @@ function JobList() {
         columns={listColumns(patients)}
         rowKey={(job) => job.job_id}
         href={(job) => `/${job.job_id}`}
+        // The reason and the MRN arrive after the list.
+        lines={({ error_code }) => (error_code === null ? 2 : 4)}
         {...(may('operator') ? { selection } : {})}
         empty={
           filtered ? (

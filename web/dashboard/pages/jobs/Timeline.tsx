@@ -21,7 +21,7 @@ export function Timeline({ job }: { job: Job }) {
           Accepted
         </Text>
         <div className="secondary offset">
-          <Timestamp at={job.created_at} />
+          <Timestamp at={job.created_at} show="exact" />
         </div>
       </li>
       {lines.map((line) => (
@@ -52,7 +52,7 @@ function Line({ line, accepted_ms }: { line: TimelineLine; accepted_ms: number }
         <div className="secondary offset">
           +{duration(Date.parse(line.at) - accepted_ms)}
           <div>
-            <Timestamp at={line.at} />
+            <Timestamp at={line.at} show="exact" />
           </div>
         </div>
       </li>

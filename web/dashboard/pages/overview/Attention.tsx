@@ -37,7 +37,7 @@ export function Attention({ attention: { failures, accounts, endpoints, reviews,
       )}
       {alerts.map(({ id, title, summary, remedy, page, opened_at }) => (
         <Problem key={id} icon="alert" title={title} href={`~/dashboard${page}`} name="View">
-          {summary} {remedy} Since <Timestamp at={opened_at} />
+          {summary} {remedy} Since <Timestamp at={opened_at} show="clock" />
         </Problem>
       ))}
       {endpoints.map(({ id, url, status, since, reason }) => (
@@ -49,7 +49,7 @@ export function Attention({ attention: { failures, accounts, endpoints, reviews,
           name={url}
         >
           {textOr(reason, 'Deliveries are failing.')} {since !== null && <>Since </>}
-          {since !== null && <Timestamp at={since} />}
+          {since !== null && <Timestamp at={since} show="clock" />}
         </Problem>
       ))}
       {accounts.map(({ id, user_id, org_id, reason }) => (

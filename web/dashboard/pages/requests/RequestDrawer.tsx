@@ -51,7 +51,7 @@ function Details({ request }: { request: RequestRow }) {
                 </Anchor>
               ),
             }),
-          Time: <Timestamp at={request.at} />,
+          Time: <Timestamp at={request.at} show="exact" />,
           Duration: `${request.duration_ms.toLocaleString()} ms`,
           ...(request.response_bytes !== null && { Response: formatBytes(request.response_bytes) }),
           Endpoint: <code>{findPattern(request)}</code>,

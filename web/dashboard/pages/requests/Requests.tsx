@@ -18,7 +18,7 @@ import { StatusCode } from './StatusCode.tsx';
 type RequestRow = RowOf<'requests.list'>;
 
 const columns: Column<RequestRow>[] = [
-  { head: 'Time', cell: (request) => <Timestamp at={request.at} /> },
+  { head: 'Time', cell: (request) => <Timestamp at={request.at} show="exact" /> },
   { head: 'Status', cell: (request) => <StatusCode status={request.status} /> },
   {
     head: 'Request',

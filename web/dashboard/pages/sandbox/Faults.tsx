@@ -54,7 +54,7 @@ export function Faults({ state, editable }: { state: SandboxState; editable: boo
           )}
         </FaultGroup>
       )}
-      <div className="tiles wide">
+      <div className="fault-groups">
         {groups.map(({ group, title }) => {
           const inactive = state.switches.filter((fault) => fault.group === group && !isOn(fault));
           return (
@@ -82,8 +82,8 @@ export function Faults({ state, editable }: { state: SandboxState; editable: boo
 }
 
 const groups: { group: Fault['group']; title: string }[] = [
-  { group: 'down', title: 'Nothing is saved' },
-  { group: 'lost', title: 'It is unclear whether it was saved' },
+  { group: 'down', title: 'Slow or unavailable' },
+  { group: 'lost', title: 'Response lost or damaged' },
   { group: 'refused', title: 'Rejected or changed' },
 ];
 

@@ -57,7 +57,7 @@ const columns: Column<Person>[] = [
     cell: (person) =>
       person.locked_until ? (
         <>
-          Until <Timestamp at={person.locked_until} />
+          Until <Timestamp at={person.locked_until} show="clock" />
         </>
       ) : (
         'No'

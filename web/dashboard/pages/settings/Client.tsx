@@ -1,5 +1,5 @@
 import { Button, ColorInput, Group, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
-import { useState } from 'react';
+import { useForm } from '@mantine/form';
 import { useLocation } from 'wouter';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { Erase } from '../../parts/Erase.tsx';
@@ -62,19 +62,23 @@ export function ClientPage({ client_id }: { client_id: string }) {
 
 function LinkSettings({ client }: { client: ClientSettings }) {
   const { may } = useSession();
-  const [name, setName] = useState(client.name);
-  const [logo, setLogo] = useState(client.logo);
-  const [color, setColor] = useState(client.colour ?? '');
+  const { name, logo, colour } = client;
+  const form = useForm({
+    initialValues: {
+      ...{ name, logo, colour: colour ?? '' },
+      frame_origins: client.frame_origins.join('\n'),
+      callback_urls: client.callback_urls.join('\n'),
+    },
+  });
   const save = useAction((body: Body<'clients.update'>) =>
     call('clients.update', { client_id: client.client_id }, { body }),
   );
   const read_only = !may('owner');
   const lines = (name: 'frame_origins' | 'callback_urls', label: string, description: string) => (
     <Textarea
-      name={name}
+      {...form.getInputProps(name)}
       label={label}
       description={description}
-      defaultValue={client[name].join('\n')}
       autosize
       minRows={2}
       readOnly={read_only}
@@ -86,17 +90,14 @@ function LinkSettings({ client }: { client: ClientSettings }) {
       withBorder
       p="md"
       component="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = new FormData(event.currentTarget);
+      onSubmit={form.onSubmit((values) =>
         save.mutate({
-          name: String(form.get('name')),
-          callback_urls: splitLines(form.get('callback_urls')),
-          frame_origins: splitLines(form.get('frame_origins')),
-          colour: color || null,
-          logo,
-        });
-      }}
+          ...values,
+          callback_urls: splitLines(values.callback_urls),
+          frame_origins: splitLines(values.frame_origins),
+          colour: values.colour || null,
+        }),
+      )}
     >
       <div className="link-settings">
         <Stack>
@@ -104,11 +105,9 @@ function LinkSettings({ client }: { client: ClientSettings }) {
             Link
           </Title>
           <TextInput
-            name="name"
+            {...form.getInputProps('name')}
             label="Name"
             description="Shown in Link"
-            value={name}
-            onChange={({ currentTarget }) => setName(currentTarget.value)}
             required
             maxLength={100}
             readOnly={read_only}
@@ -117,15 +116,19 @@ function LinkSettings({ client }: { client: ClientSettings }) {
           {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
           {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
           <ColorInput
+            {...form.getInputProps('colour')}
             label="Color"
             description="Button color in Link"
-            value={color}
-            onChange={setColor}
             readOnly={read_only}
             error={errorAt(save.error, 'colour')}
             eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
           />
-          <LogoField value={logo} onChange={setLogo} error={errorAt(save.error, 'logo')} read_only={read_only} />
+          <LogoField
+            value={form.values.logo}
+            onChange={(logo) => form.setFieldValue('logo', logo)}
+            error={errorAt(save.error, 'logo')}
+            read_only={read_only}
+          />
           {save.error && <ErrorAlert error={save.error} />}
           {!read_only && (
             <Group>
@@ -140,14 +143,14 @@ function LinkSettings({ client }: { client: ClientSettings }) {
             </Group>
           )}
         </Stack>
-        <LinkPreview name={name} color={color} logo={logo} />
+        <LinkPreview name={form.values.name} color={form.values.colour} logo={form.values.logo} />
       </div>
     </Paper>
   );
 }
 
-function splitLines(text: FormDataEntryValue | null): string[] {
-  return String(text ?? '')
+function splitLines(text: string): string[] {
+  return text
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');

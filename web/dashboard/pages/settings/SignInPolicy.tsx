@@ -47,7 +47,7 @@ const groups: { group: Rule['group']; title: string }[] = [
 ];
 
 const columns: Column<Rule>[] = [
-  { head: 'Setting', cell: ({ setting }) => <Code className="breakable">{setting}</Code> },
+  { head: 'Setting', cell: ({ setting }) => <Code className="unbroken">{setting}</Code> },
   {
     head: 'In force',
     phone: 'end',
