@@ -34,6 +34,7 @@ const projects = ['tsconfig.build.json', 'web/tsconfig.json', ...library_project
 const bundles = [
   { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
   { entry: 'web/link/page.ts', format: 'es' },
+  { entry: 'web/link/practice.ts', format: 'es' },
   { entry: 'web/link/window.ts', format: 'es' },
   { entry: 'web/docs/docs.ts', format: 'es' },
   // Not a module: the browser waits for it before it shows the page.

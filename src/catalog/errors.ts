@@ -1,4 +1,5 @@
 import { operator_errors } from './operatorErrors.ts';
+import { practice_errors } from './practiceErrors.ts';
 
 /**
  * The error catalogue. `docs/reference/errors.md` is generated from it. Codes never change; `{name}` is a
@@ -110,6 +111,7 @@ export const errors = {
   link_expired: { status: 410, message: 'This link_token has expired. Create a new one.' },
   link_used: { status: 410, message: 'This link_token has already been used. Create a new one.' },
   link_unknown: { status: 404, message: 'link_token not found.' },
+  ...practice_errors,
   consent_required: {
     status: 403,
     message: 'The person has not agreed to this link yet. Show what is shared and send the consent first.',

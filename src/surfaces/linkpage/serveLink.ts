@@ -17,7 +17,7 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
   serveBrand(pages, '/link/v1/');
   servePageFiles(pages, 'link', {
     prefix: '/link/v1/',
-    only: ['link.js', 'page.js', 'window.js', 'page.css'],
+    only: ['link.js', 'page.js', 'practice.js', 'window.js', 'page.css'],
     cross_origin: ['link.js'],
     cacheControl: () => 'public, max-age=300',
   });
@@ -37,6 +37,7 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
     if (token === undefined) return sendLinkPage(reply, 'in_fragment', page);
     return sendLinkPage(reply, typeof token === 'string' ? await lookUpLink(ctx, token) : undefined, page);
   });
+  pages.get('/practice', async (_request, reply) => sendPage(reply, practicePage(), linkPolicy([])));
   // The window before it goes to the EMR's sign-in page, and after it returns.
   // A sign-in takes place in these, and the address of the second contains its one-time code.
   const consumed = { exposeHeadRoute: false };
@@ -113,6 +114,17 @@ export function windowPage(files: string): string {
     ...shell,
     files,
     script: 'window.js',
+    html: 'lang="en" data-mode="hosted"',
+  });
+}
+
+/** The page on which a practice sees a linked account and can unlink it. What it opens with is in the fragment. */
+export function practicePage(): string {
+  return shellPage({
+    ...shell,
+    files: 'link/v1/',
+    title: 'Connected application',
+    script: 'practice.js',
     html: 'lang="en" data-mode="hosted"',
   });
 }

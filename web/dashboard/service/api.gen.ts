@@ -9,7 +9,7 @@ export const failures = {"patient_not_found":{"label":"Patient not found","cause
 
 export const job_requests = {"telephone_encounter.create":{"method":"POST","path":"/v1/telephone-encounters","fields":["patient_mrn","provider_id","location_id","assigned_to_id","reason","refill_medication_name","pharmacy_ehr_id","caller","message","is_high_priority","template_name","reference"],"file_field":null},"telephone_encounter_action.create":{"method":"POST","path":"/v1/telephone-encounters/actions","fields":["emr_appointment_id","text","is_high_priority","reference"],"file_field":null},"appointment.create":{"method":"POST","path":"/v1/appointments","fields":["mrn","location","provider","type","datetime","date","time","secondary_provider","note","reason","duration","new_patient","prevent_double_booking","reference"],"file_field":null},"appointment.fetch":{"method":"POST","path":"/v1/appointments/fetch","fields":["search_by","start_date","end_date","mrn","provider_ids","reference"],"file_field":null},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch","fields":["start_date","end_date","provider_ids","location_ids","provider_type","visit_type","buffer","calculation_method","daily_appointment_limit","daily_limit_type","fallback_to_default_hours","max_slot_duration","facility_scoped_scheduling","explain","reference"],"file_field":null},"document.upload":{"method":"POST","path":"/v1/documents","fields":["folder_name","patient_mrn","document","emr_assigned_to_id","is_reviewed","notes","is_high_priority","template_name","reference"],"file_field":"document"},"payment.post":{"method":"POST","path":"/v1/payments","fields":["patient_mrn","payment_method","reference_number","location","amount","notes","deposit_date","reference"],"file_field":null},"task.create":{"method":"POST","path":"/v1/tasks","fields":["description","patient_mrn","subject","assignee_user_id","phone_call_type_id","notify_list","reference"],"file_field":null},"task_note.create":{"method":"POST","path":"/v1/tasks/notes","fields":["emr_task_id","note","reference"],"file_field":null},"note.upload":{"method":"POST","path":"/v1/notes","fields":["appointment_id","note","icd_10_codes","cpt_codes","reference"],"file_field":null},"patient_note.create":{"method":"POST","path":"/v1/patient-notes","fields":["note","subject","patient_mrn","location_id","reference"],"file_field":null},"claim.create":{"method":"POST","path":"/v1/claims","fields":["appointment_id","reference"],"file_field":null},"referring_provider.create":{"method":"POST","path":"/v1/referring-providers","fields":["first_name","last_name","npi","phone","fax","email","address","city","state","zip_code","reference"],"file_field":null},"patient.create":{"method":"POST","path":"/v1/patients","fields":["first_name","last_name","dob","sex","middle_name","phone","cell_phone","email","address_street","address_line2","address_city","address_state","address_zip","no_email_reason","insurance_name","insurance_provider_id","insurance_subscriber_number","insurance_sequence","secondary_insurance_name","secondary_insurance_subscriber_number","check_eligibility","responsible_party","responsible_party_first_name","responsible_party_last_name","responsible_party_sex","responsible_party_dob","responsible_party_phone","referring_provider_id","referring_provider_first_name","referring_provider_last_name","pcp_id","pcp_first_name","pcp_last_name","referred_to_provider_id","emergency_contact_first_name","emergency_contact_last_name","emergency_contact_relation","emergency_contact_phone","pharmacy_id","language","race","ethnicity","release_of_info","rx_history_consent","self_pay","default_facility_id","reference"],"file_field":null},"patient.fetch":{"method":"POST","path":"/v1/patients/fetch","fields":["search_by","dob","first_name","last_name","phone","mrn","include","reference"],"file_field":null},"patient.insurance.add":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances","fields":["member_id","group_id","insurance_provider_id","insurance_name","insurance_payer_id","plan_begin_date","copayment","relationship_to_subscriber","subscriber_demographics","priority","reference"],"file_field":null},"patient.insurance.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}","fields":["member_id","insurance_sequence","plan_end_date","group_id","insurance_provider_id","insurance_name","insurance_payer_id","plan_begin_date","copayment","relationship_to_subscriber","subscriber_demographics","reference"],"file_field":null},"referral.create":{"method":"POST","path":"/v1/referrals","fields":["patient_mrn","referring_from_provider_ehr_id","referring_to_provider_ehr_id","direction","priority","reason","diagnosis_codes","documents","reference"],"file_field":null}} as const;
 
-export const api_routes = {"link.token.create":{"method":"POST","path":"/link/token/create"},"link.token.exchange":{"method":"GET","path":"/link/token/exchange"},"link.emrs.list":{"method":"GET","path":"/link/emrs"},"link.directory.search":{"method":"GET","path":"/link/directory"},"account.connection-report":{"method":"GET","path":"/v1/account/connection-report"},"account.rotate-token":{"method":"POST","path":"/v1/account/rotate-token"},"account.delete":{"method":"DELETE","path":"/v1/account"},"accounts.list":{"method":"GET","path":"/v1/accounts"},"sandbox.public_token.create":{"method":"POST","path":"/sandbox/public_token/create"},"sandbox.larkspur.open":{"method":"POST","path":"/sandbox/larkspur/open"},"telephone-encounters.create":{"method":"POST","path":"/v1/telephone-encounters"},"telephone-encounters.actions.create":{"method":"POST","path":"/v1/telephone-encounters/actions"},"appointments.create":{"method":"POST","path":"/v1/appointments"},"appointments.list":{"method":"GET","path":"/v1/appointments"},"appointments.get":{"method":"GET","path":"/v1/appointments/{id}"},"appointments.get-by-ehr-id":{"method":"GET","path":"/v1/appointments/ehr/{ehr_id}"},"appointments.update":{"method":"PATCH","path":"/v1/appointments/{id}"},"appointments.fetch":{"method":"POST","path":"/v1/appointments/fetch"},"availability.list":{"method":"GET","path":"/v1/availability"},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch"},"documents.create":{"method":"POST","path":"/v1/documents"},"documents.get":{"method":"GET","path":"/v1/documents/{id}"},"payments.create":{"method":"POST","path":"/v1/payments"},"tasks.create":{"method":"POST","path":"/v1/tasks"},"tasks.notes.create":{"method":"POST","path":"/v1/tasks/notes"},"notes.create":{"method":"POST","path":"/v1/notes"},"patient-notes.create":{"method":"POST","path":"/v1/patient-notes"},"claims.create":{"method":"POST","path":"/v1/claims"},"claims.list":{"method":"GET","path":"/v1/claims"},"providers.list":{"method":"GET","path":"/v1/providers"},"providers.update-by-ehr-id":{"method":"PATCH","path":"/v1/providers/ehr/{ehr_id}"},"providers.update":{"method":"PATCH","path":"/v1/providers/{id}"},"locations.list":{"method":"GET","path":"/v1/locations"},"locations.update":{"method":"PATCH","path":"/v1/locations/{id}"},"staff.list":{"method":"GET","path":"/v1/staff"},"pharmacies.list":{"method":"GET","path":"/v1/pharmacies"},"visit-types.list":{"method":"GET","path":"/v1/visit-types"},"visit-statuses.list":{"method":"GET","path":"/v1/visit-statuses"},"insurance-providers.list":{"method":"GET","path":"/v1/insurance-providers"},"referring-providers.list":{"method":"GET","path":"/v1/referring-providers"},"referring-providers.create":{"method":"POST","path":"/v1/referring-providers"},"patients.list":{"method":"GET","path":"/v1/patients"},"patients.search":{"method":"POST","path":"/v1/patients/search"},"patients.create":{"method":"POST","path":"/v1/patients"},"patients.get":{"method":"GET","path":"/v1/patients/{id}"},"patients.update":{"method":"PATCH","path":"/v1/patients/{id}"},"patients.fetch":{"method":"POST","path":"/v1/patients/fetch"},"patients.insurances.list":{"method":"GET","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.create":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}"},"orders.list":{"method":"GET","path":"/v1/orders"},"referrals.list":{"method":"GET","path":"/v1/referrals"},"referrals.create":{"method":"POST","path":"/v1/referrals"},"eligibility-checks.list":{"method":"GET","path":"/v1/eligibility-checks"},"eligibility-checks.benefits.list":{"method":"GET","path":"/v1/eligibility-checks/{id}/benefits"},"settings.get":{"method":"GET","path":"/v1/settings"},"sync.create":{"method":"POST","path":"/v1/sync"},"changes.list":{"method":"GET","path":"/v1/changes"},"jobs.list":{"method":"GET","path":"/v1/jobs"},"jobs.get":{"method":"GET","path":"/v1/jobs/{job_id}"},"jobs.run-again":{"method":"POST","path":"/v1/jobs/{job_id}/run-again"},"jobs.cancel":{"method":"POST","path":"/v1/jobs/{job_id}/cancel"},"requests.list":{"method":"GET","path":"/v1/requests"},"webhook-events.list":{"method":"GET","path":"/v1/webhook-events"},"webhook-events.stream":{"method":"GET","path":"/v1/webhook-events/stream"},"webhook-events.resend":{"method":"POST","path":"/v1/webhook-events/{id}/resend"},"webhook.create":{"method":"POST","path":"/v1/webhook"},"webhook.list":{"method":"GET","path":"/v1/webhook"},"webhook.update":{"method":"PATCH","path":"/v1/webhook/{id}"},"webhook.delete":{"method":"DELETE","path":"/v1/webhook/{id}"},"webhook.test":{"method":"POST","path":"/v1/webhook/{id}/test"},"webhook.deliveries.list":{"method":"GET","path":"/v1/webhook/{id}/deliveries"},"webhook.rotate-oldest-secret":{"method":"POST","path":"/v1/webhook/rotate-secret"},"webhook.rotate-secret":{"method":"POST","path":"/v1/webhook/{id}/rotate-secret"},"link.session.get":{"method":"GET","path":"/link/v1/session"},"link.practices.list":{"method":"GET","path":"/link/v1/practices"},"link.practice.choose":{"method":"POST","path":"/link/v1/practice"},"link.consent.create":{"method":"POST","path":"/link/v1/consent"},"link.sign-in.create":{"method":"POST","path":"/link/v1/sign-in"},"link.page-sign-in.create":{"method":"POST","path":"/link/v1/oauth/start"},"link.page-sign-in.finish":{"method":"POST","path":"/link/v1/oauth/finish"},"link.page-sign-in.get":{"method":"GET","path":"/link/v1/oauth/state"}} as const;
+export const api_routes = {"link.token.create":{"method":"POST","path":"/link/token/create"},"link.token.exchange":{"method":"GET","path":"/link/token/exchange"},"link.emrs.list":{"method":"GET","path":"/link/emrs"},"link.directory.search":{"method":"GET","path":"/link/directory"},"account.connection-report":{"method":"GET","path":"/v1/account/connection-report"},"account.rotate-token":{"method":"POST","path":"/v1/account/rotate-token"},"account.delete":{"method":"DELETE","path":"/v1/account"},"accounts.list":{"method":"GET","path":"/v1/accounts"},"sandbox.public_token.create":{"method":"POST","path":"/sandbox/public_token/create"},"sandbox.larkspur.open":{"method":"POST","path":"/sandbox/larkspur/open"},"telephone-encounters.create":{"method":"POST","path":"/v1/telephone-encounters"},"telephone-encounters.actions.create":{"method":"POST","path":"/v1/telephone-encounters/actions"},"appointments.create":{"method":"POST","path":"/v1/appointments"},"appointments.list":{"method":"GET","path":"/v1/appointments"},"appointments.get":{"method":"GET","path":"/v1/appointments/{id}"},"appointments.get-by-ehr-id":{"method":"GET","path":"/v1/appointments/ehr/{ehr_id}"},"appointments.update":{"method":"PATCH","path":"/v1/appointments/{id}"},"appointments.fetch":{"method":"POST","path":"/v1/appointments/fetch"},"availability.list":{"method":"GET","path":"/v1/availability"},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch"},"documents.create":{"method":"POST","path":"/v1/documents"},"documents.get":{"method":"GET","path":"/v1/documents/{id}"},"payments.create":{"method":"POST","path":"/v1/payments"},"tasks.create":{"method":"POST","path":"/v1/tasks"},"tasks.notes.create":{"method":"POST","path":"/v1/tasks/notes"},"notes.create":{"method":"POST","path":"/v1/notes"},"patient-notes.create":{"method":"POST","path":"/v1/patient-notes"},"claims.create":{"method":"POST","path":"/v1/claims"},"claims.list":{"method":"GET","path":"/v1/claims"},"providers.list":{"method":"GET","path":"/v1/providers"},"providers.update-by-ehr-id":{"method":"PATCH","path":"/v1/providers/ehr/{ehr_id}"},"providers.update":{"method":"PATCH","path":"/v1/providers/{id}"},"locations.list":{"method":"GET","path":"/v1/locations"},"locations.update":{"method":"PATCH","path":"/v1/locations/{id}"},"staff.list":{"method":"GET","path":"/v1/staff"},"pharmacies.list":{"method":"GET","path":"/v1/pharmacies"},"visit-types.list":{"method":"GET","path":"/v1/visit-types"},"visit-statuses.list":{"method":"GET","path":"/v1/visit-statuses"},"insurance-providers.list":{"method":"GET","path":"/v1/insurance-providers"},"referring-providers.list":{"method":"GET","path":"/v1/referring-providers"},"referring-providers.create":{"method":"POST","path":"/v1/referring-providers"},"patients.list":{"method":"GET","path":"/v1/patients"},"patients.search":{"method":"POST","path":"/v1/patients/search"},"patients.create":{"method":"POST","path":"/v1/patients"},"patients.get":{"method":"GET","path":"/v1/patients/{id}"},"patients.update":{"method":"PATCH","path":"/v1/patients/{id}"},"patients.fetch":{"method":"POST","path":"/v1/patients/fetch"},"patients.insurances.list":{"method":"GET","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.create":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}"},"orders.list":{"method":"GET","path":"/v1/orders"},"referrals.list":{"method":"GET","path":"/v1/referrals"},"referrals.create":{"method":"POST","path":"/v1/referrals"},"eligibility-checks.list":{"method":"GET","path":"/v1/eligibility-checks"},"eligibility-checks.benefits.list":{"method":"GET","path":"/v1/eligibility-checks/{id}/benefits"},"settings.get":{"method":"GET","path":"/v1/settings"},"sync.create":{"method":"POST","path":"/v1/sync"},"changes.list":{"method":"GET","path":"/v1/changes"},"jobs.list":{"method":"GET","path":"/v1/jobs"},"jobs.get":{"method":"GET","path":"/v1/jobs/{job_id}"},"jobs.run-again":{"method":"POST","path":"/v1/jobs/{job_id}/run-again"},"jobs.cancel":{"method":"POST","path":"/v1/jobs/{job_id}/cancel"},"requests.list":{"method":"GET","path":"/v1/requests"},"webhook-events.list":{"method":"GET","path":"/v1/webhook-events"},"webhook-events.stream":{"method":"GET","path":"/v1/webhook-events/stream"},"webhook-events.resend":{"method":"POST","path":"/v1/webhook-events/{id}/resend"},"webhook.create":{"method":"POST","path":"/v1/webhook"},"webhook.list":{"method":"GET","path":"/v1/webhook"},"webhook.update":{"method":"PATCH","path":"/v1/webhook/{id}"},"webhook.delete":{"method":"DELETE","path":"/v1/webhook/{id}"},"webhook.test":{"method":"POST","path":"/v1/webhook/{id}/test"},"webhook.deliveries.list":{"method":"GET","path":"/v1/webhook/{id}/deliveries"},"webhook.rotate-oldest-secret":{"method":"POST","path":"/v1/webhook/rotate-secret"},"webhook.rotate-secret":{"method":"POST","path":"/v1/webhook/{id}/rotate-secret"},"link.session.get":{"method":"GET","path":"/link/v1/session"},"link.practices.list":{"method":"GET","path":"/link/v1/practices"},"link.practice.choose":{"method":"POST","path":"/link/v1/practice"},"link.consent.create":{"method":"POST","path":"/link/v1/consent"},"link.sign-in.create":{"method":"POST","path":"/link/v1/sign-in"},"link.page-sign-in.create":{"method":"POST","path":"/link/v1/oauth/start"},"link.page-sign-in.finish":{"method":"POST","path":"/link/v1/oauth/finish"},"link.page-sign-in.get":{"method":"GET","path":"/link/v1/oauth/state"},"practice.session.create":{"method":"POST","path":"/practice/v1/session"},"practice.entry.create":{"method":"POST","path":"/practice/v1/entry"},"practice.sign-in.get":{"method":"GET","path":"/practice/v1/sign-in"},"practice.sign-in.create":{"method":"POST","path":"/practice/v1/sign-in"},"practice.account.get":{"method":"GET","path":"/practice/v1/account"},"practice.account.unlink":{"method":"POST","path":"/practice/v1/unlink"},"practice.session.end":{"method":"POST","path":"/practice/v1/sign-out"}} as const;
 
 export const job_filters = ["queued","running","retrying","parked","succeeded","partial","failed","needs_review","cancelled","unresolved","unfixed"] as const;
 
@@ -36,6 +36,7 @@ export const endpoints = {
   'live.get': { method: 'GET', path: '/dashboard/api/live' },
   'reveals.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/reveals' },
   'overview.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview' },
+  'overview.repeatable': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/repeatable' },
   'overview.history': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/history' },
   'accounts.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/accounts' },
   'accounts.link': { method: 'POST', path: '/dashboard/api/clients/{client_id}/links' },
@@ -338,14 +339,37 @@ export type ApprovalRow = {
 };
 
 export type Attention = {
+  outages: Array<Outage>;
   failures: Array<FailureGroup>;
-  accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null }>;
+  accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null; parked: number }>;
   endpoints: Array<{
     id: string;
     url: string;
     status: "enabled" | "disabled";
     since: string | null;
     reason: string;
+    pending: number;
+  }>;
+  links: Array<{
+    report_id: string;
+    links: number;
+    org_id: string;
+    user_id: string;
+    address: string;
+    at: string;
+    code: string | null;
+    error_message: string | null;
+    note: string | null;
+  }>;
+  syncs: Array<{
+    org_id: string;
+    job_id: number;
+    failed: boolean;
+    kind: string | null;
+    code: string | null;
+    reason: string | null;
+    since: string | null;
+    synced_at: string | null;
   }>;
   reviews: Array<{ job_id: number; type: string; finished_at: string }>;
   alerts: Array<Alert>;
@@ -366,7 +390,7 @@ export type AuditRow = {
   at: string;
   client_id: string | null;
   client_name: string | null;
-  actor_kind: "client" | "operator" | "link" | "worker" | "system";
+  actor_kind: "client" | "operator" | "link" | "practice" | "worker" | "system";
   actor: string;
   account: string | null;
   action: string;
@@ -905,8 +929,23 @@ export type EvidenceRow = {
 
 export type FailureGroup = {
   code: string;
+  reason: string;
   jobs: number;
-  example: { job_id: number; type: string; org_id: string; finished_at: string };
+  can_run: number;
+  types: Array<string>;
+  org_ids: Array<string>;
+  accounts: number;
+  patients: number | null;
+  provider: string | null;
+  first_at: string;
+  last_at: string;
+  example: {
+    job_id: number;
+    type: string;
+    state: "failed" | "partial";
+    org_id: string;
+    finished_at: string;
+  };
 };
 
 export type FaultSwitch = {
@@ -916,6 +955,45 @@ export type FaultSwitch = {
   description: string;
   on: boolean;
   once: boolean;
+};
+
+export type FirstSteps = {
+  started_at: string | null;
+  write: { job_id: number; state: string; finished_at: string | null } | null;
+  event: { id: string; type: string; delivered_at: string | null } | null;
+  has_secret: boolean;
+  has_account: boolean;
+  has_endpoint: boolean;
+};
+
+export type Flow = {
+  requests: { total: number; failed: number; more: boolean };
+  writes: { total: number; more: boolean };
+  practices: Array<{
+    id: string;
+    org_id: string;
+    emr_name: string;
+    waiting: number;
+    running: number;
+    retrying: number;
+    parked: number;
+    oldest_at: string | null;
+    succeeded: number;
+    failed: number;
+    relink: number;
+    failing: { since: string; silent: boolean } | null;
+  }>;
+  practices_hidden: { count: number; troubled: number };
+  endpoints: Array<{
+    id: string;
+    url: string;
+    status: "enabled" | "disabled";
+    paused: boolean;
+    since: string | null;
+    pending: number;
+    delivered: number;
+  }>;
+  endpoints_hidden: { count: number; troubled: number };
 };
 
 export type FoundPatient = {
@@ -1285,12 +1363,36 @@ export type OrganizationRow = {
   emr_requests_per_hour_max: number;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
   held_removals: Array<{ kind: string; stored: number; missing: number; at: string; confirmed: boolean }>;
+  outage: {
+    silent: boolean;
+    since: string;
+    retrying: number;
+    waiting: number;
+    reason: string | null;
+    job_id: number | null;
+  } | null;
   accounts: Array<AccountRow>;
+};
+
+export type Outage = {
+  organization_id: string;
+  org_id: string;
+  emr_name: string;
+  emr_address: string;
+  silent: boolean;
+  since: string;
+  retrying: number;
+  waiting: number;
+  reason: string | null;
+  job_id: number | null;
 };
 
 export type Overview = {
   attention: Attention;
   failed_day: number;
+  partial_day: number;
+  flow: Flow;
+  first_steps: FirstSteps | null;
   clients: Array<ClientLoad>;
   restore: Restore | null;
 };
@@ -1454,6 +1556,8 @@ export type ReportDetails = {
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
   report: {
@@ -1479,6 +1583,8 @@ export type ReportRow = {
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
 };
@@ -1765,6 +1871,11 @@ export type Endpoints = {
     response: { success: true; expires_at: string };
   };
   'overview.get': { params: { client_id: string }; response: { success: true; overview: Overview } };
+  'overview.repeatable': {
+    params: { client_id: string };
+    query: { code: string; reason: string };
+    response: { success: true; job_ids: Array<number> };
+  };
   'overview.history': {
     params: { client_id: string };
     query: { range: "1h" | "24h" | "7d" };
@@ -1830,6 +1941,7 @@ export type Endpoints = {
       organization_id?: string;
       emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1855,6 +1967,7 @@ export type Endpoints = {
       organization_id?: string;
       emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1885,6 +1998,7 @@ export type Endpoints = {
       organization_id?: string;
       emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -2238,7 +2352,7 @@ export type Endpoints = {
   'audit.list': {
     query: {
       client_id?: string;
-      actor_kind?: "client" | "operator" | "link" | "worker" | "system";
+      actor_kind?: "client" | "operator" | "link" | "practice" | "worker" | "system";
       actor?: string;
       action?: string;
       from?: string;
@@ -2252,7 +2366,7 @@ export type Endpoints = {
   'audit.search': {
     body: {
       client_id?: string;
-      actor_kind?: "client" | "operator" | "link" | "worker" | "system";
+      actor_kind?: "client" | "operator" | "link" | "practice" | "worker" | "system";
       actor?: string;
       action?: string;
       from?: string;
@@ -2267,7 +2381,7 @@ export type Endpoints = {
   'audit.export': {
     query: {
       client_id?: string;
-      actor_kind?: "client" | "operator" | "link" | "worker" | "system";
+      actor_kind?: "client" | "operator" | "link" | "practice" | "worker" | "system";
       actor?: string;
       action?: string;
       from?: string;
@@ -2278,7 +2392,7 @@ export type Endpoints = {
   'audit.export-search': {
     body: {
       client_id?: string;
-      actor_kind?: "client" | "operator" | "link" | "worker" | "system";
+      actor_kind?: "client" | "operator" | "link" | "practice" | "worker" | "system";
       actor?: string;
       action?: string;
       from?: string;

@@ -22,6 +22,7 @@ const actor_types = [
   { value: 'client', label: 'Application' },
   { value: 'operator', label: 'Operator' },
   { value: 'link', label: 'Link user' },
+  { value: 'practice', label: 'Practice' },
   { value: 'worker', label: 'Worker' },
   { value: 'system', label: 'System' },
 ];

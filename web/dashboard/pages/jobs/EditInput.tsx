@@ -16,6 +16,7 @@ import { fieldLabel } from '../../parts/labels.ts';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import type { EditField } from './editForm.ts';
+import { referenceLabel } from './labels.ts';
 
 type Props = {
   field: EditField;
@@ -33,8 +34,9 @@ export function EditInput(props: Props) {
   const { field, value, onChange, error } = props;
   const { name, input, description, required, max_length, accepted, cleared } = field;
   const own = {
-    label: fieldLabel(name),
-    description: description || undefined,
+    label: field.searchable ? referenceLabel(name) : fieldLabel(name),
+    // What an ID is need not be explained where its record is chosen by name.
+    description: (field.searchable && field.instead_of.length === 0 ? '' : description) || undefined,
     withAsterisk: required,
     error,
     ...(cleared && { placeholder: 'Cleared in the EMR' }),

@@ -15,7 +15,7 @@ import { JobActions } from './JobActions.tsx';
 import { JobEvent } from './JobEvent.tsx';
 import { JobNotice } from './JobNotice.tsx';
 import { JobStatus, jobStatusLabel } from './JobStatus.tsx';
-import { describeFailure, duration, jobDuration, typeLabel } from './labels.ts';
+import { describeFailure, duration, jobDuration, referenceLabel, typeLabel } from './labels.ts';
 import { Timeline } from './Timeline.tsx';
 
 export function JobPage({ job_id }: { job_id: string }) {
@@ -183,7 +183,7 @@ function describeField({ name, value, names }: Job['request'][number]): [string,
   if (value === 'true' || value === 'false' || typeof value === 'boolean') {
     return [[fieldLabel(name), String(value) === 'true' ? 'Yes' : 'No']];
   }
-  return [[fieldLabel(name), nameOf(value)]];
+  return [[names.length > 0 ? referenceLabel(name) : fieldLabel(name), nameOf(value)]];
 }
 
 /** Labels and values of a request; nested fields are labeled with their parent, and lists are shown as JSON. */

@@ -1,8 +1,14 @@
+import { fieldLabel } from '../../parts/labels.ts';
 import { failures, job_types, type review_outcomes } from '../../service/api.gen.ts';
 import type { JobRow } from '../../service/types.ts';
 
 export function typeLabel(type: string): string {
   return (job_types as Record<string, string>)[type] ?? type;
+}
+
+/** The label of a field that names a record, which is shown by its name: `Provider`, not `Provider ID`. */
+export function referenceLabel(name: string): string {
+  return fieldLabel(name).replace(/( EMR)? ID$/, '');
 }
 
 export const review_labels: Record<(typeof review_outcomes)[number], string> = {
