@@ -6263,6 +6263,12 @@ class AsyncSandboxPublicTokenResource(_AsyncResource):
         return cast(Any, await self._transport.request("POST", "/sandbox/public_token/create", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
 
+class AsyncSandboxLarkspurResource(_AsyncResource):
+    async def open(self, body: SandboxLarkspurOpen, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> SandboxLarkspurOpenResponse:
+        """Open a chart in Larkspur. Returns a link that signs in to Larkspur, the sandbox’s EMR, and opens what a job wrote: the patient’s chart, the schedule or the claim, with the new entry highlighted. With `mrn` it opens the chart. The link works once, within two minutes."""
+        return cast(Any, await self._transport.request("POST", "/sandbox/larkspur/open", body=body, timeout=timeout, idempotency_key=idempotency_key))
+
+
 class AsyncTelephoneEncountersActionsResource(_AsyncResource):
     @overload
     async def create(self, body: TelephoneEncounterActionCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TelephoneEncountersActionsCreateResponse: ...
@@ -6381,6 +6387,7 @@ class AsyncSandboxResource(_AsyncResource):
     def __init__(self, transport: _AsyncTransport) -> None:
         super().__init__(transport)
         self.public_token = AsyncSandboxPublicTokenResource(transport)
+        self.larkspur = AsyncSandboxLarkspurResource(transport)
 
 
 class AsyncTelephoneEncountersResource(_AsyncResource):
