@@ -32,6 +32,7 @@ const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json
 const bundles = [
   { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
   { entry: 'web/link/page.ts', format: 'es' },
+  { entry: 'web/link/practice.ts', format: 'es' },
   { entry: 'web/link/window.ts', format: 'es' },
   { entry: 'web/docs/docs.ts', format: 'es' },
   // Not a module: the browser waits for it before it shows the page.
@@ -55,6 +56,12 @@ const configuration = [
   'scripts/connectorPackage.mjs',
 ];
 const asset = /\.(sql|css|svg|html)$/;
+/** The font of all pages. `web/brand/brand.css` names the copies of its files. */
+export const font_package = '@fontsource-variable/inter';
+const fonts = ['latin', 'latin-ext'].map((subset) => ({
+  source: `node_modules/${font_package}/files/inter-${subset}-wght-normal.woff2`,
+  output: `web/brand/inter-${subset}.woff2`,
+}));
 
 /** Whether dist/ has what the service needs, built from these sources. A release may contain dist/ without them. */
 export function isServiceUpToDate() {
@@ -107,12 +114,14 @@ function plan() {
     `${dashboard}/main.js`,
     `${program_folder}/chartwire.js`,
     ...library_files.map(libraryPath),
+    ...fonts.map(({ output }) => output),
     'sdk/cjs/package.json',
     ...listConnectorOutputs(),
   ];
   const service_outputs = [
     ...bundles.map(({ entry }) => entry.replace(/\.ts$/, '.js')),
     ...outputs.filter((path) => asset.test(path)),
+    ...fonts.map(({ output }) => output),
     `${dashboard}/main.js`,
     `${program_folder}/chartwire.js`,
   ];
@@ -191,6 +200,8 @@ function copyAssets(sources) {
     mkdirSync(dirname(join(dist, path)), { recursive: true });
     copyFileSync(join(root, path), join(dist, path));
   }
+  mkdirSync(join(dist, 'web/brand'), { recursive: true });
+  for (const { source, output } of fonts) copyFileSync(join(root, source), join(dist, output));
 }
 
 function compile() {
@@ -243,7 +254,7 @@ async function pack(folder, options) {
   await runVite({
     root: join(root, folder),
     base: folder === dashboard ? '/dashboard/files/' : './',
-    publicDir: folder === dashboard ? 'public' : false,
+    publicDir: false,
     build: {
       outDir: join(dist, folder),
       target: 'es2022',

@@ -1,7 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { errors } from '../src/catalog/errors.ts';
 import { failures } from '../src/catalog/failures.ts';
 import { client_roles, operator_roles } from '../src/catalog/roles.ts';
 import type { Endpoint } from '../src/http/endpoint.ts';
@@ -69,7 +68,6 @@ const constants = {
   api_routes: Object.fromEntries(
     [...api_endpoints, ...link_endpoints].map(({ id, method, path }) => [id, { method, path }]),
   ),
-  error_messages: Object.fromEntries(Object.entries(errors).map(([code, { message }]) => [code, message])),
   job_filters,
   review_outcomes,
   weekdays,

@@ -4,6 +4,7 @@ import { version } from '../src/catalog/version.ts';
 import { dereference } from '../src/http/openapi/describeSchema.ts';
 import { composeOpenApi } from '../src/http/openapi/openApi.ts';
 import { endpoints } from '../src/surfaces/api/endpoints.ts';
+import { diagramFiles } from '../src/surfaces/docs/diagrams/diagrams.ts';
 import { conformancePage } from './conformance.ts';
 import { dashboardApi } from './dashboardApi.ts';
 import { alertsPage } from './pages/alerts.ts';
@@ -27,6 +28,7 @@ const score_cards = await readScoreCards(root);
 const vendor_servers = await readVendorServers(root);
 const files: Record<string, string> = {
   '.env.example': envExample(),
+  ...Object.fromEntries(Object.entries(diagramFiles()).map(([name, text]) => [`docs/images/${name}`, text])),
   'docs/reference/settings.md': settingsPage(),
   'docs/reference/errors.md': errorsPage(whole),
   'docs/reference/events.md': eventsPage(whole),

@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { font_package } from './build.mjs';
 import { bundledDatabase } from './bundledDatabase.mjs';
 import { root, runScript, ScriptError } from './install.mjs';
 import { nodeRuntime } from './nodeRuntime.mjs';
@@ -75,7 +76,7 @@ function everything() {
   return JSON.parse(stdout);
 }
 
-/** The packages that code for the browser imports. */
+/** The packages that code for the browser imports, and the font. */
 function bundledPackages() {
   const sources = readdirSync(join(root, 'web'), { recursive: true }).filter((path) => /\.(tsx?|css)$/.test(path));
   const imported = sources.flatMap((path) =>
@@ -83,7 +84,7 @@ function bundledPackages() {
       ([, name]) => name,
     ),
   );
-  return new Set(imported);
+  return new Set([...imported, font_package]);
 }
 
 /** The bill's entries for production packages, and for bundled ones with all they depend on. */

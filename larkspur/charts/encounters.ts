@@ -18,7 +18,25 @@ export interface Encounter {
   lockedFlag: 'Y' | 'N';
 }
 
-const TELEPHONE = 'TEL';
+/** A diagnosis of a visit that took place. */
+export interface Problem {
+  code: string;
+  description: string;
+  /** MM/DD/YYYY */
+  lastSeen: string;
+}
+
+/** The diagnoses of the patient's visits, the latest first. */
+export function listProblems(sql: Query, patientId: string): Promise<Problem[]> {
+  return sql<Problem[]>`
+    select diagnosis ->> 'code' as code, max(diagnosis ->> 'description') as description,
+      to_char(max(starts_at), 'MM/DD/YYYY') as last_seen
+    from appointments cross join lateral jsonb_array_elements(diagnoses) as diagnosis
+    where patient_id = ${patientId} group by 1 order by max(starts_at) desc, 1`;
+}
+
+/** The visit type of telephone encounters. */
+export const TELEPHONE = 'TEL';
 
 /** Past and upcoming, newest first. */
 export async function listEncounters(sql: Query, patientId: string, { page, pageSize }: Page) {

@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import { EmrError } from '../errors.ts';
 import { clearFault, clearFaults, listFaults } from '../http/faults.ts';
 import { listLedger } from '../http/receipts.ts';
+import { createOneTimeLink } from '../screens/oneTimeLinks.ts';
 import { resetPractice } from '../seed/resetPractice.ts';
 import { isSameToken } from '../signin/credentials.ts';
 import { clearFailedAttempts, listLockouts, lockUserName } from '../signin/lockouts.ts';
@@ -99,6 +100,13 @@ export function serveControl(app: FastifyInstance, context: Context): void {
     })),
   }));
 
+  app.post<{ Body: { external_refs?: string[]; mrn?: string } }>(
+    '/control/one-time-links',
+    { schema: { body: linkBody } },
+    async ({ body: { external_refs = [], mrn } }, reply) =>
+      reply.code(201).send({ path: await createOneTimeLink(context, { externalRefs: external_refs, mrn }) }),
+  );
+
   app.post('/control/reset', async () => {
     await resetPractice(context);
     return { reset: true };
@@ -110,6 +118,13 @@ export function serveControl(app: FastifyInstance, context: Context): void {
 
 const lockBody = Type.Object(
   { user_name: Type.String({ minLength: 1, maxLength: 100 }) },
+  { additionalProperties: false },
+);
+const linkBody = Type.Object(
+  {
+    external_refs: Type.Optional(Type.Array(Type.String({ maxLength: 500 }), { maxItems: 100 })),
+    mrn: Type.Optional(Type.String({ maxLength: 200 })),
+  },
   { additionalProperties: false },
 );
 const expireBody = Type.Object(

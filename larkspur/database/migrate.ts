@@ -159,6 +159,15 @@ const migrations: [name: string, statements: string][] = [
      alter table documents add column referral_id text;
      create index documents_by_referral on documents (referral_id) where referral_id is not null;`,
   ],
+  [
+    '0020_one_time_links',
+    `create table one_time_links (
+       token_hash text primary key,
+       staff_id text not null references staff on delete cascade,
+       path text not null,
+       expires_at timestamptz not null
+     );`,
+  ],
 ];
 
 /**

@@ -4,10 +4,11 @@ import type { Medication } from '../charts/medications.ts';
 import type { PatientPharmacy } from '../charts/patientPharmacies.ts';
 import type { Context } from '../context.ts';
 import type { HistoryEntry } from '../records/history.ts';
-import { billingParts, recordParts } from './chartSections.ts';
-import { addressLine, chartPath, factList, type Html, html, type Part, part, parts, table } from './html.ts';
+import { billingParts, documentPart, orderPart, previousAddressPart, visitPart } from './chartSections.ts';
+import { chartSummary, patientBanner } from './chartSummary.ts';
+import { addressLine, chartPath, factList, type Html, html, newMark, type Part, part, table, tabs } from './html.ts';
 import { type Frame, page } from './page.ts';
-import { type Chart, readChart } from './readChart.ts';
+import { type Chart, chartRow, readChart } from './readChart.ts';
 import { referralPart } from './referrals.ts';
 import { notePart, taskPart } from './tasksAndNotes.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
@@ -31,40 +32,56 @@ export function serveChart(app: FastifyInstance, context: Context): void {
 
 function chartPage(frame: Frame, chart: Chart): Html {
   const { patient } = chart;
-  const path = chartPath(patient.patientId);
   return page(
-    frame,
+    { ...frame, wide: true },
     `${patient.lastName}, ${patient.firstName}`,
-    html`<div class="chart-head">
-<div>
-<p class="crumb"><a href="/patients">Patients</a></p>
-<h1>${patient.lastName}, ${patient.firstName} ${patient.middleName}</h1>
-<p class="facts"><span>MRN ${patient.mrn}</span><span>Birth date ${patient.birthDate ?? 'unknown'}</span><span>Sex ${patient.sexCode}</span></p>
-</div>
-${patient.mergedInto === null && html`<div class="row"><a class="button" href="${path}/edit">Edit contact details</a><a class="button quiet" href="${path}/documents/new">Add document</a><a class="button quiet" href="${path}/merge">Merge</a></div>`}
-</div>
-${patient.mergedInto !== null && html`<p class="alert">This chart is inactive. It was merged into <a href="${chartPath(patient.mergedInto)}">another chart</a>.</p>`}
-${parts('Chart', [
-  demographics(chart),
-  ...billingParts(chart),
-  part('Medications', 'No medications.', medicationTable(chart.medications)),
-  part('Pharmacies', 'No pharmacies.', pharmacyTable(chart.pharmacies)),
-  part('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart)),
-  taskPart(chart),
-  notePart(chart),
-  referralPart(chart),
-  ...recordParts(chart),
-  part('History', 'No changes.', historyTable(chart)),
+    html`${patient.mergedInto !== null && html`<p class="alert">This chart is inactive. It was merged into <a href="${chartPath(patient.mergedInto)}">another chart</a>.</p>`}
+${tabs('Chart', patientBanner(chart), [
+  { id: 'summary', title: 'Summary', content: [chartSummary(chart), demographics(chart).content] },
+  { id: 'visits', title: 'Visits', content: contents([visitPart(chart), notePart(chart)]) },
+  {
+    id: 'calls',
+    title: 'Calls and tasks',
+    content: contents([
+      part('Telephone encounters', 'No telephone encounters.', telephoneEncounterList(chart)),
+      taskPart(chart),
+    ]),
+  },
+  {
+    id: 'medication',
+    title: 'Medications',
+    content: contents([
+      part('Medications', 'No medications.', medicationTable(chart.medications)),
+      part('Pharmacies', 'No pharmacies.', pharmacyTable(chart)),
+    ]),
+  },
+  {
+    id: 'orders-and-referrals',
+    title: 'Orders and referrals',
+    content: contents([orderPart(chart), referralPart(chart)]),
+  },
+  { id: 'billing', title: 'Billing', content: contents(billingParts(chart)) },
+  { id: 'files', title: 'Documents', content: contents([documentPart(chart)]) },
+  {
+    id: 'changes',
+    title: 'History',
+    content: contents([part('History', 'No changes.', historyTable(chart)), previousAddressPart(chart)]),
+  },
 ])}`,
   );
 }
 
-function demographics({ patient, guarantors, name }: Chart): Part {
+function contents(parts: Part[]): Html[] {
+  return parts.map(({ content }) => content);
+}
+
+function demographics({ patient, guarantors, isNew, name }: Chart): Part {
   const payer = guarantors.find(({ guarantorId }) => guarantorId === patient.responsibleGuarantorId);
   const contact = patient.emergencyContact;
   const joined = (...parts: (string | null | undefined)[]) => parts.filter(Boolean).join(' ');
+  const id = `patient-${patient.patientId}`;
   return part('Demographics', '', [
-    factList([
+    html`<div id="${id}">${isNew(id) && html`<p>${newMark(true)}</p>`}${factList([
       ['Mobile phone', patient.cellPhone],
       ['Home phone', patient.homePhone],
       ['Email', patient.email],
@@ -88,7 +105,7 @@ function demographics({ patient, guarantors, name }: Chart): Part {
         contact &&
           joined(contact.firstName, contact.lastName, contact.relation && `(${contact.relation})`, contact.phone),
       ],
-    ]),
+    ])}</div>`,
   ]);
 }
 
@@ -109,21 +126,22 @@ function medicationTable(medications: Medication[]): Html[] {
   );
 }
 
-function pharmacyTable(pharmacies: PatientPharmacy[]): Html[] {
-  const row = ({ name, address, phone, primaryFlag }: PatientPharmacy) => [
-    name,
-    addressLine(address),
-    phone,
-    primaryFlag === 'Y' ? 'Primary' : '',
-  ];
-  return table('Pharmacies', ['Name', 'Address', 'Phone', 'Priority'], pharmacies.map(row));
+function pharmacyTable(chart: Chart): Html[] {
+  const row = ({ pharmacyId, name, address, phone, primaryFlag }: PatientPharmacy) =>
+    chartRow(chart, `pharmacy-${pharmacyId}`, [
+      name,
+      addressLine(address),
+      phone,
+      primaryFlag === 'Y' ? 'Primary' : '',
+    ]);
+  return table('Pharmacies', ['Name', 'Address', 'Phone', 'Priority'], chart.pharmacies.map(row));
 }
 
-function telephoneEncounterList({ telephoneEncounters, name, time }: Chart): Html[] {
+function telephoneEncounterList({ telephoneEncounters, isNew, name, time }: Chart): Html[] {
   return telephoneEncounters.map(
     (encounter) => html`<article class="encounter" id="encounter-${encounter.encounterId}">
 <h3>${encounter.reason ?? 'Telephone encounter'} <span class="muted">#${encounter.encounterId}</span>
-${encounter.priority === 'H' && html` <strong class="tag">High priority</strong>`}</h3>
+${encounter.priority === 'H' && html` <strong class="tag">High priority</strong>`}${newMark(isNew(`encounter-${encounter.encounterId}`))}</h3>
 <p class="muted">${time(encounter.createdAt)}, created by ${encounter.createdBy}</p>
 ${encounter.message !== null && html`<blockquote>${encounter.message}</blockquote>`}
 ${factList([

@@ -1,25 +1,28 @@
+import { TELEPHONE } from '../charts/encounters.ts';
 import { type Guarantor, relationships } from '../charts/guarantors.ts';
 import { type ListedInsurance, subscriberRelationships } from '../charts/patientInsurances.ts';
 import { FREE_STATUSES } from '../practice/scheduling.ts';
 import { checkLink, checkStatuses } from './eligibility.ts';
 import { addressLine, type Content, dollars, factList, html, nowrap, type Part, part, table } from './html.ts';
-import type { Chart } from './readChart.ts';
+import { type Chart, chartRow } from './readChart.ts';
 
 export function billingParts(chart: Chart): Part[] {
   const { insurances, guarantors, patient, time } = chart;
-  const checks = patient.eligibilityChecks.map((check) => [
-    checkLink(check, time(check.requestedAt)),
-    check.companyName,
-    check.planName,
-    checkStatuses[check.statusCode],
-    check.serviceDate,
-    check.requestedBy,
-  ]);
+  const checks = patient.eligibilityChecks.map((check) =>
+    chartRow(chart, `eligibility-check-${check.checkId}`, [
+      checkLink(check, time(check.requestedAt)),
+      check.companyName,
+      check.planName,
+      checkStatuses[check.statusCode],
+      check.serviceDate,
+      check.requestedBy,
+    ]),
+  );
   return [
     alertPart(chart),
     ledgerPart(chart),
-    part('Insurance', 'No insurance.', table('Insurance', insuranceColumns, insurances.map(insuranceRow))),
-    part('Guarantors', 'No guarantors.', table('Guarantors', guarantorColumns, guarantors.map(guarantorRow))),
+    part('Insurance', 'No insurance.', table('Insurance', insuranceColumns, insurances.map(insuranceRow(chart)))),
+    part('Guarantors', 'No guarantors.', table('Guarantors', guarantorColumns, guarantors.map(guarantorRow(chart)))),
     part(
       'Eligibility checks',
       'No eligibility checks.',
@@ -28,35 +31,41 @@ export function billingParts(chart: Chart): Part[] {
   ];
 }
 
-export function recordParts(chart: Chart): Part[] {
-  const { patient, encounters, orders, time, name } = chart;
-  const encounterRows = encounters.map((encounter) => [
-    visitTime(encounter),
-    encounter.visitType,
-    encounter.statusCode,
-    name('provider', encounter.providerId),
-    encounter.facilityName,
-    encounter.reason,
-  ]);
-  const addressRows = patient.addressHistory.map(({ replacedAt, address, replacedBy }) => [
+export function visitPart(chart: Chart): Part {
+  const { encounters, name } = chart;
+  const encounterRows = encounters.map((encounter) =>
+    // Telephone encounters have a section of their own, whose entries have these ids.
+    chartRow(chart, encounter.visitType === TELEPHONE ? '' : `appointment-${encounter.encounterId}`, [
+      visitTime(encounter),
+      chart.visitType(encounter.visitType),
+      chart.visitStatus(encounter.statusCode),
+      name('provider', encounter.providerId),
+      encounter.facilityName,
+      encounter.reason,
+    ]),
+  );
+  return part(
+    'Appointments and encounters',
+    'No appointments.',
+    table('Appointments and encounters', ['Time', 'Type', 'Status', 'Provider', 'Location', 'Reason'], encounterRows),
+  );
+}
+
+export function orderPart(chart: Chart): Part {
+  return part('Orders', 'No orders.', chart.orders.map(orderArticle(chart)));
+}
+
+export function previousAddressPart({ patient, time }: Chart): Part {
+  const rows = patient.addressHistory.map(({ replacedAt, address, replacedBy }) => [
     time(replacedAt),
     addressLine(address),
     replacedBy,
   ]);
-  return [
-    part(
-      'Appointments and encounters',
-      'No appointments.',
-      table('Appointments and encounters', ['Time', 'Type', 'Status', 'Provider', 'Location', 'Reason'], encounterRows),
-    ),
-    part('Orders', 'No orders.', orders.map(orderArticle(chart))),
-    documentPart(chart),
-    part(
-      'Previous addresses',
-      'No previous addresses.',
-      table('Previous addresses', ['Until', 'Address', 'Changed by'], addressRows),
-    ),
-  ];
+  return part(
+    'Previous addresses',
+    'No previous addresses.',
+    table('Previous addresses', ['Until', 'Address', 'Changed by'], rows),
+  );
 }
 
 /** Struck through if the visit did not or will not take place, as on the schedule. */
@@ -85,18 +94,21 @@ function alertPart({ alerts, balances }: Chart): Part {
 }
 
 /** Newest first. */
-function ledgerPart({ payments, name, time }: Chart): Part {
-  const rows = payments.map((payment) => [
-    nowrap(payment.depositDate),
-    html`Payment <span class="muted">#${payment.paymentId}</span>`,
-    payment.methodName,
-    payment.referenceNumber,
-    name('facility', payment.facilityId),
-    dollars(payment.amount),
-    dollars(payment.balanceAfter),
-    payment.notes,
-    `${time(payment.createdAt)}, ${payment.createdBy}`,
-  ]);
+function ledgerPart(chart: Chart): Part {
+  const { payments, name, time } = chart;
+  const rows = payments.map((payment) =>
+    chartRow(chart, `payment-${payment.paymentId}`, [
+      nowrap(payment.depositDate),
+      html`Payment <span class="muted">#${payment.paymentId}</span>`,
+      payment.methodName,
+      payment.referenceNumber,
+      name('facility', payment.facilityId),
+      dollars(payment.amount),
+      dollars(payment.balanceAfter),
+      payment.notes,
+      `${time(payment.createdAt)}, ${payment.createdBy}`,
+    ]),
+  );
   const columns = ['Date', 'Entry', 'Method', 'Reference', 'Location', 'Amount', 'Balance after', 'Notes', 'Posted'];
   return part('Ledger', 'No payments.', table('Ledger', columns, rows));
 }
@@ -114,8 +126,8 @@ const insuranceColumns = [
   'Status',
 ];
 
-function insuranceRow(insurance: ListedInsurance): Content[] {
-  return [
+const insuranceRow = (chart: Chart) => (insurance: ListedInsurance) =>
+  chartRow(chart, `insurance-${insurance.insuranceId}`, [
     insurance.companyName,
     ['', 'Primary', 'Secondary', 'Tertiary'][insurance.priority],
     insurance.payerId,
@@ -126,21 +138,19 @@ function insuranceRow(insurance: ListedInsurance): Content[] {
     dollars(insurance.copayment),
     findLabel(subscriberRelationships, insurance.relationshipCode ?? '01'),
     insurance.inForceFlag === 'Y' ? 'Active' : html`<span class="muted">Inactive</span>`,
-  ];
-}
+  ]);
 
 const guarantorColumns = ['Name', 'Relationship', 'Birth date', 'Sex', 'Phone', 'Address'];
 
-function guarantorRow(guarantor: Guarantor): Content[] {
-  return [
+const guarantorRow = (chart: Chart) => (guarantor: Guarantor) =>
+  chartRow(chart, `guarantor-${guarantor.guarantorId}`, [
     `${guarantor.lastName}, ${guarantor.firstName}`,
     findLabel(relationships, guarantor.relationshipCode),
     guarantor.birthDate,
     guarantor.sexCode,
     guarantor.phone,
     addressLine(guarantor.address),
-  ];
-}
+  ]);
 
 function findLabel(labels: Record<string, string>, code: string): string {
   return labels[code] ?? code;
@@ -168,7 +178,8 @@ ${results && table(`Results for order ${order.orderId}`, ['Test', 'Value', 'Rang
 </article>`;
 };
 
-function documentPart({ patient, documents, folders, time, name }: Chart): Part {
+export function documentPart(chart: Chart): Part {
+  const { patient, documents, folders, time, name } = chart;
   const filled = folders
     .map((path) => [path, documents.filter(({ folderPath }) => folderPath === path)] as const)
     .filter(([, list]) => list.length > 0);
@@ -180,19 +191,21 @@ function documentPart({ patient, documents, folders, time, name }: Chart): Part 
 ${table(
   `Documents in ${path}`,
   ['File', 'Size', 'Uploaded', 'Uploaded by', 'Assigned to', 'Template', 'Notes', 'Status'],
-  list.map((document) => [
-    html`<a href="/patients/${encodeURIComponent(patient.patientId)}/documents/${encodeURIComponent(document.documentId)}">${document.fileName}</a>`,
-    `${Math.ceil(document.sizeBytes / 1024)} KB`,
-    time(document.createdAt),
-    document.createdBy,
-    document.assignedTo && name('staff', document.assignedTo),
-    document.templateName,
-    document.notes,
-    [
-      document.reviewedFlag === 'Y' ? 'Reviewed' : 'Not reviewed',
-      document.priority === 'H' && html` <strong class="tag">High priority</strong>`,
-    ],
-  ]),
+  list.map((document) =>
+    chartRow(chart, `document-${document.documentId}`, [
+      html`<a href="/patients/${encodeURIComponent(patient.patientId)}/documents/${encodeURIComponent(document.documentId)}">${document.fileName}</a>`,
+      `${Math.ceil(document.sizeBytes / 1024)} KB`,
+      time(document.createdAt),
+      document.createdBy,
+      document.assignedTo && name('staff', document.assignedTo),
+      document.templateName,
+      document.notes,
+      [
+        document.reviewedFlag === 'Y' ? 'Reviewed' : 'Not reviewed',
+        document.priority === 'H' && html` <strong class="tag">High priority</strong>`,
+      ],
+    ]),
+  ),
 )}`,
     ),
   );

@@ -2,7 +2,19 @@ import type { FastifyInstance } from 'fastify';
 import { type Claim, claims, listClaimStatuses, searchClaims } from '../charts/claims.ts';
 import type { Context } from '../context.ts';
 import { getRecord } from '../records/recordKind.ts';
-import { dollars, factList, type Html, html, pageNumber, pagination, patientLink, section, table } from './html.ts';
+import { listNewAnchors } from './apiEntries.ts';
+import {
+  dollars,
+  factList,
+  type Html,
+  html,
+  newMark,
+  pageNumber,
+  pagination,
+  patientLink,
+  section,
+  table,
+} from './html.ts';
 import { type Frame, page } from './page.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
 
@@ -24,7 +36,8 @@ export function serveClaims(app: FastifyInstance, context: Context): void {
   app.get<{ Params: { claimId: string } }>('/claims/:claimId', async (request, reply) => {
     const user = await requireUser(context, request);
     const claim = await getRecord(sql, claims, request.params.claimId);
-    return sendPage(reply, claimPage(await frameFor(context, user), claim));
+    const newAnchors = await listNewAnchors(sql, context.now());
+    return sendPage(reply, claimPage(await frameFor(context, user), claim, newAnchors.has(`claim-${claim.claimId}`)));
   });
 }
 
@@ -69,12 +82,12 @@ ${pagination('/claims', list, { q: list.search, status: list.status })}`,
   );
 }
 
-function claimPage(frame: Frame, claim: Claim): Html {
+function claimPage(frame: Frame, claim: Claim, isNew: boolean): Html {
   return page(
     frame,
     `Claim ${claim.claimId}`,
     html`<p class="crumb"><a href="/claims">Claims</a></p>
-<h1>Claim ${claim.claimId}</h1>
+<h1>Claim ${claim.claimId}${newMark(isNew)}</h1>
 ${summary(claim)}
 ${section('Services', 'No services.', lines(claim))}
 ${section('Payments', 'No payments yet.', payments(claim))}

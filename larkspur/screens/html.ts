@@ -23,7 +23,7 @@ export function section(title: string, emptyText: string, content: Html[]): Html
   return html`<section class="card" id="${toAnchor(title)}"><h2>${title}</h2>${content.length > 0 ? content : html`<p class="muted">${emptyText}</p>`}</section>`;
 }
 
-/** A section of a page with links to its sections. */
+/** A section of a page, with its title. */
 export interface Part {
   title: string;
   content: Html;
@@ -33,11 +33,38 @@ export function part(title: string, emptyText: string, content: Html[]): Part {
   return { title, content: section(title, emptyText, content) };
 }
 
-/** The parts, preceded by links to them that stay visible while the page scrolls. */
-export function parts(label: string, all: Part[]): Html {
-  const links = all.map(({ title }) => html`<li><a href="#${toAnchor(title)}">${title}</a></li>`);
-  return html`<nav class="parts" aria-label="${label}"><ul>${links}</ul></nav>
-${all.map(({ content }) => content)}`;
+/** A part of a page that is shown alone. `id` is one of `tab_ids`. */
+export interface Tab {
+  id: (typeof tab_ids)[number];
+  title: string;
+  content: Html[];
+}
+
+/** The stylesheet has a rule for each, which marks the link of the tab that is shown. */
+export const tab_ids = [
+  'summary',
+  'visits',
+  'calls',
+  'medication',
+  'orders-and-referrals',
+  'billing',
+  'files',
+  'changes',
+] as const;
+
+/**
+ * Tabs below a heading that stays visible while the page scrolls. The tab that the URL's fragment names is shown, or the
+ * one that contains the element with this id; otherwise the first. The stylesheet does it, without scripts.
+ */
+export function tabs(label: string, heading: Html, all: Tab[]): Html {
+  const links = all.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`);
+  return html`<div class="chart">
+<div class="chart-top">
+${heading}
+<nav class="tabs" aria-label="${label}"><ul>${links}</ul></nav>
+</div>
+${all.map(({ id, title, content }) => html`<div class="tab" id="${id}" role="group" aria-label="${title}">${content}</div>`)}
+</div>`;
 }
 
 function toAnchor(title: string): string {
@@ -53,15 +80,32 @@ export function factList(pairs: [label: string, value: Content][]): Html {
   return html`<dl class="facts-list">${filled.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
+/** A row that links can name. */
+export interface Row {
+  id: string;
+  /** Whether it was written through the API within the last day. */
+  isNew: boolean;
+  cells: Content[];
+}
+
 /** A table whose first column is the row header. Without rows there is no table. */
-export function table(label: string, columns: string[], rows: Content[][]): Html[] {
+export function table(label: string, columns: string[], rows: (Content[] | Row)[]): Html[] {
   if (rows.length === 0) return [];
   return [
     html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
 <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
-<tbody>${rows.map(([first, ...rest]) => html`<tr><th scope="row">${first}</th>${rest.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
+<tbody>${rows.map((row) => ('cells' in row ? tableRow(row) : tableRow({ id: '', isNew: false, cells: row })))}</tbody>
 </table></div>`,
   ];
+}
+
+function tableRow({ id, isNew, cells: [first, ...rest] }: Row): Html {
+  return html`<tr${id !== '' && html` id="${id}"`}><th scope="row">${first}${newMark(isNew)}</th>${rest.map((cell) => html`<td>${cell}</td>`)}</tr>`;
+}
+
+/** Marks what was written through the API within the last day. */
+export function newMark(isNew: boolean): Content {
+  return isNew && html` <span class="new">New from API</span>`;
 }
 
 /** Links to the previous and next page, if the list has more than one page. */

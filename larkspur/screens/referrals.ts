@@ -26,7 +26,7 @@ import {
   table,
 } from './html.ts';
 import { errorAlert, type Frame, formToken, page } from './page.ts';
-import { type Chart, createTimeFormat } from './readChart.ts';
+import { type Chart, chartRow, createTimeFormat } from './readChart.ts';
 import { checkFormToken, frameFor, requireUser, sendPage } from './user.ts';
 
 const PAGE_SIZE = 25;
@@ -72,9 +72,10 @@ export function serveReferrals(app: FastifyInstance, context: Context): void {
 }
 
 /** The referrals of a chart. */
-export function referralPart({ referrals }: Chart): Part {
+export function referralPart(chart: Chart): Part {
   const columns = ['Referral', 'Date', 'Direction', 'From', 'To', 'Priority', 'Status', 'Documents'];
-  return part('Referrals', 'No referrals.', table('Referrals', columns, referrals.map(listRow)));
+  const rows = chart.referrals.map((each) => chartRow(chart, `referral-${each.referralId}`, listRow(each)));
+  return part('Referrals', 'No referrals.', table('Referrals', columns, rows));
 }
 
 function listRow(referral: Referral): Content[] {

@@ -1,18 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import { type Appointment, dateRangeFilter, listAppointments } from '../charts/appointments.ts';
 import type { Context } from '../context.ts';
-import { todayAtPractice } from '../practice/practice.ts';
+import { getPractice, todayAtPractice } from '../practice/practice.ts';
 import { providers } from '../practice/providers.ts';
-import { type Block, blocks, FREE_STATUSES, visitStatuses } from '../practice/scheduling.ts';
+import { type Block, blocks, FREE_STATUSES } from '../practice/scheduling.ts';
 import { listRecords } from '../records/recordKind.ts';
-import { type Content, type Html, html, patientLink } from './html.ts';
+import { listNewAnchors } from './apiEntries.ts';
+import { type Html, html, newMark } from './html.ts';
 import { type Frame, page } from './page.ts';
+import { readVisitCodes } from './readChart.ts';
 import { frameFor, requireUser, sendPage } from './user.ts';
 import { visitPath } from './visit.ts';
 
 const ALL = { page: 1, pageSize: 10_000 };
 const DAY_MS = 86_400_000;
-const ROW_MINUTES = 30;
 
 export function serveSchedule(app: FastifyInstance, context: Context): void {
   app.get<{ Querystring: { date?: string } }>('/schedule', async (request, reply) => {
@@ -33,6 +34,8 @@ async function today({ sql, now }: Context): Promise<Date> {
   return new Date(`${year}-${month}-${day}T00:00:00Z`);
 }
 
+type ShownProvider = { providerId: string; displayName: string; speciality: string | null };
+
 interface Schedule {
   /** YYYY-MM-DD, as are `previous` and `next`. */
   date: string;
@@ -40,18 +43,23 @@ interface Schedule {
   next: string;
   /** The full date, with weekday. */
   title: string;
-  providers: { providerId: string; displayName: string; speciality: string | null }[];
+  providers: ShownProvider[];
   appointments: Appointment[];
   blocks: Block[];
-  statusName: (code: string) => string;
+  visitType: (code: string) => string;
+  visitStatus: (code: string) => string;
+  /** The present minute of the day; undefined on other days. */
+  minute_now: number | undefined;
+  /** What was written through the API within the last day. */
+  newAnchors: ReadonlySet<string>;
 }
 
-async function readSchedule({ sql }: Context, day: Date): Promise<Schedule> {
+async function readSchedule({ sql, now }: Context, day: Date): Promise<Schedule> {
   const iso = (days: number) => new Date(day.getTime() + days * DAY_MS).toISOString().slice(0, 10);
   const [year, month, date] = iso(0).split('-');
   const usDate = `${month}/${date}/${year}`;
   const filters = { from: usDate, to: usDate };
-  const statuses = new Map((await listRecords(sql, visitStatuses, ALL)).rows.map((row) => [row.code, row.description]));
+  const { timeZone } = await getPractice(sql);
   return {
     date: iso(0),
     previous: iso(-1),
@@ -60,84 +68,165 @@ async function readSchedule({ sql }: Context, day: Date): Promise<Schedule> {
     providers: (await listRecords(sql, providers, ALL, sql`active_flag = 'Y'`)).rows,
     appointments: (await listAppointments(sql, filters, ALL)).rows,
     blocks: (await listRecords(sql, blocks, ALL, dateRangeFilter(sql, filters))).rows,
-    statusName: (code) => statuses.get(code) ?? code,
+    newAnchors: await listNewAnchors(sql, now()),
+    ...(await readVisitCodes(sql)),
+    minute_now: (await todayAtPractice(sql, now())) === usDate ? minuteOfDay(now(), timeZone) : undefined,
   };
 }
 
-/** The schedule is a table, so that it works with screen readers and without scripts. */
+function minuteOfDay(at: Date, timeZone: string): number {
+  const time = new Intl.DateTimeFormat('en-US', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  const [hour = 0, minute = 0] = time.format(at).split(':').map(Number);
+  return hour * 60 + minute;
+}
+
+/** One column per provider, in which entries are as high as they are long. Lists, so that it works with screen readers. */
 function schedulePage(frame: Frame, schedule: Schedule): Html {
-  const { date, previous, next, title, appointments } = schedule;
+  const { date, previous, next, title, appointments, providers } = schedule;
+  const hours = shownHours(schedule);
+  const labels = Array.from({ length: hours.to - hours.from }, (_, index) => hours.from + index);
   return page(
     { ...frame, wide: true },
     `Schedule for ${title}`,
-    html`<h1>Schedule</h1>
-<form class="search" method="get" action="/schedule">
-<label for="date">Date</label>
+    html`<form class="search day-bar" method="get" action="/schedule">
+<h1>Schedule</h1>
+<p role="status"><strong>${title}</strong>: ${appointments.length === 1 ? '1 appointment' : `${appointments.length} appointments`}</p>
 <div class="row">
-<input id="date" name="date" type="date" value="${date}" required>
-<button>Show</button>
 <a class="button quiet" href="/schedule?date=${previous}">Previous day</a>
 <a class="button quiet" href="/schedule">Today</a>
 <a class="button quiet" href="/schedule?date=${next}">Next day</a>
+<label for="date">Date</label>
+<input id="date" name="date" type="date" value="${date}" required>
+<button>Show</button>
 </div>
 </form>
-<p role="status"><strong>${title}</strong>: ${appointments.length === 1 ? '1 appointment' : `${appointments.length} appointments`}</p>
-<section class="card">
-<div class="scroll" tabindex="0" role="region" aria-label="Schedule">
-<table class="grid">
-<thead><tr><th scope="col">Time</th>${schedule.providers.map(
-      ({ displayName, speciality }) =>
-        html`<th scope="col">${displayName}<br><span class="muted">${speciality}</span></th>`,
-    )}</tr></thead>
-<tbody>${rowStarts(schedule).map((start) => gridRow(schedule, start))}</tbody>
-</table>
-</div>
-</section>`,
+<div class="day" tabindex="0" role="region" aria-label="Schedule">
+<div class="hours" aria-hidden="true"><div class="column-head"></div><div class="slots hours-${hours.to - hours.from}">${labels.map((hour) => html`<span class="at-${(hour - hours.from) * STEPS_PER_HOUR}">${formatTime(hour * 60)}</span>`)}</div></div>
+${providers.map((provider) => providerColumn(schedule, provider, hours))}
+</div>`,
   );
 }
 
-/** 09:00 to 17:00, extended if there are earlier or later entries. */
-function rowStarts({ appointments, blocks }: Schedule): number[] {
-  const starts = [...appointments, ...blocks].map(({ startsAt }) => parseMinute(startsAt));
-  const first = Math.min(9 * 60, ...starts);
-  const last = Math.max(17 * 60, ...starts.map((minute) => minute + 1));
-  const start = Math.floor(first / ROW_MINUTES) * ROW_MINUTES;
-  return Array.from({ length: Math.ceil((last - start) / ROW_MINUTES) }, (_, index) => start + index * ROW_MINUTES);
+/** The height of an entry is a multiple of this. The stylesheet has a class for each position, as styles are not inline. */
+const STEP_MINUTES = 5;
+const STEPS_PER_HOUR = 60 / STEP_MINUTES;
+
+interface Hours {
+  from: number;
+  to: number;
 }
 
-function gridRow(schedule: Schedule, start: number): Html {
-  const startsInRow = ({ startsAt }: { startsAt: string }) =>
-    parseMinute(startsAt) >= start && parseMinute(startsAt) < start + ROW_MINUTES;
-  const cell = (providerId: string): Content[] => {
-    const blocked = schedule.blocks.filter(
-      (one) =>
-        one.providerId === providerId &&
-        parseMinute(one.startsAt) < start + ROW_MINUTES &&
-        parseMinute(one.startsAt) + one.minutes > start,
-    );
-    const booked = schedule.appointments.filter(
-      (one) => startsInRow(one) && (one.providerId === providerId || one.secondaryProviderId === providerId),
-    );
-    return [
-      ...blocked.map((one) => blockEntry(one, startsInRow(one))),
-      ...booked.map((one) => appointmentEntry(schedule, one, providerId)),
-    ];
+/** 8:00 to 17:00, extended if there are earlier or later entries, in full hours. */
+function shownHours({ appointments, blocks }: Schedule): Hours {
+  const entries = [...appointments, ...blocks];
+  const starts = entries.map(({ startsAt }) => parseMinute(startsAt));
+  const ends = entries.map((each) => parseMinute(each.startsAt) + each.minutes);
+  return {
+    from: Math.floor(Math.min(8 * 60, ...starts) / 60),
+    to: Math.min(24, Math.ceil(Math.max(17 * 60, ...ends) / 60)),
   };
-  return html`<tr><th scope="row">${formatTime(start)}</th>${schedule.providers.map((one) => html`<td>${cell(one.providerId)}</td>`)}</tr>`;
 }
 
-function blockEntry({ reason, startsAt, minutes }: Block, isFirstRow: boolean): Html {
+/** An entry of a column. Entries that overlap share its width. */
+interface Entry {
+  start: number;
+  end: number;
+  content: (position: string) => Html;
+}
+
+function providerColumn(
+  schedule: Schedule,
+  { providerId, displayName, speciality }: ShownProvider,
+  hours: Hours,
+): Html {
+  const booked = schedule.appointments
+    .filter((one) => one.providerId === providerId || one.secondaryProviderId === providerId)
+    .map((one) => toEntry(one, (position) => appointmentEntry(schedule, one, providerId, position)));
+  const blocked = schedule.blocks
+    .filter((one) => one.providerId === providerId)
+    .map((one) => toEntry(one, (position) => blockEntry(one, position)));
+  const entries = [...booked, ...blocked].sort((a, b) => a.start - b.start || b.end - a.end);
+  const now = schedule.minute_now;
+  const shows_now = now !== undefined && now >= hours.from * 60 && now < hours.to * 60;
+  return html`<section class="column" aria-labelledby="provider-${providerId}">
+<h2 class="column-head" id="provider-${providerId}">${displayName} <span class="muted">${speciality}</span></h2>
+<ul class="slots hours-${hours.to - hours.from}">
+${placeEntries(entries).map(({ entry, lanes: [first, last], count }) =>
+  entry.content(`${position(entry, hours)} lanes-${first}-to-${last}-of-${count}`),
+)}
+${shows_now && html`<li class="now at-${toStep(now - hours.from * 60)}" aria-hidden="true"></li>`}
+</ul>
+</section>`;
+}
+
+function toEntry(one: { startsAt: string; minutes: number }, content: Entry['content']): Entry {
+  const start = parseMinute(one.startsAt);
+  return { start, end: start + one.minutes, content };
+}
+
+/** The classes that place an entry. One that lasts beyond the shown day ends with it. */
+function position({ start, end }: Entry, { from, to }: Hours): string {
+  const first = toStep(start - from * 60);
+  const steps = Math.ceil((Math.min(end, to * 60) - from * 60) / STEP_MINUTES) - first;
+  return `at-${first} for-${Math.max(1, steps)}`;
+}
+
+function toStep(minutes: number): number {
+  return Math.floor(minutes / STEP_MINUTES);
+}
+
+const LANES_MAX = 4;
+
+interface Placed {
+  entry: Entry;
+  /** The first and the last of its column's lanes that it fills, from 1. */
+  lanes: [first: number, last: number];
+  count: number;
+}
+
+/** Entries that overlap, directly or through others, are next to each other. Each is as wide as its neighbors allow. */
+function placeEntries(entries: Entry[]): Placed[] {
+  const placed: Placed[] = [];
+  let group: { entry: Entry; lane: number }[] = [];
+  let group_end = 0;
+  const close = () => {
+    const count = Math.max(1, ...group.map(({ lane }) => lane));
+    for (const { entry, lane } of group) {
+      const next = group.filter((each) => each.lane > lane && overlap(each.entry, entry)).map((each) => each.lane);
+      placed.push({ entry, lanes: [lane, Math.min(count + 1, ...next) - 1], count });
+    }
+    group = [];
+  };
+  for (const entry of entries) {
+    if (entry.start >= group_end) close();
+    const taken = new Set(group.filter((each) => overlap(each.entry, entry)).map(({ lane }) => lane));
+    const free = Array.from({ length: LANES_MAX }, (_, index) => index + 1).find((lane) => !taken.has(lane));
+    group.push({ entry, lane: free ?? LANES_MAX });
+    group_end = Math.max(group_end, entry.end);
+  }
+  close();
+  return placed;
+}
+
+function overlap(one: Entry, other: Entry): boolean {
+  return one.start < other.end && other.start < one.end;
+}
+
+function blockEntry({ reason, startsAt, minutes }: Block, position: string): Html {
   const start = parseMinute(startsAt);
-  const when = isFirstRow ? `${formatTime(start)} to ${formatTime(start + minutes)}` : 'continued';
-  return html`<p class="entry block">${reason}<br><span class="muted">${when}</span></p>`;
+  return html`<li class="entry block ${position}">${reason} <span class="muted">${formatTime(start)} to ${formatTime(start + minutes)}</span></li>`;
 }
 
-function appointmentEntry({ statusName }: Schedule, appointment: Appointment, providerId: string): Html {
-  const { patient } = appointment;
-  const start = parseMinute(appointment.startsAt);
-  const inactive = FREE_STATUSES.includes(appointment.statusCode);
-  return html`<p class="entry${inactive && ' inactive'}">${patientLink(appointment.patientId, `${patient.lastName}, ${patient.firstName}`)}<br>
-<a href="${visitPath(appointment.appointmentId)}">${formatTime(start)} ${appointment.visitTypeCode}</a>, ${appointment.minutes}&nbsp;min<br><span class="muted">${statusName(appointment.statusCode)}${appointment.secondaryProviderId === providerId && ', assisting'}</span></p>`;
+function appointmentEntry(schedule: Schedule, appointment: Appointment, providerId: string, position: string): Html {
+  const { appointmentId, patient, minutes, visitTypeCode, statusCode } = appointment;
+  const { newAnchors, visitType, visitStatus } = schedule;
+  const inactive = FREE_STATUSES.includes(statusCode);
+  const id = `appointment-${appointmentId}`;
+  const assists = appointment.providerId !== providerId;
+  const details = `${visitType(visitTypeCode)}, ${minutes} min, ${visitStatus(statusCode)}${assists ? ', assisting' : ''}`;
+  return html`<li class="entry status-${statusCode} ${position}${inactive && ' inactive'}"${!assists && html` id="${id}"`}>
+<a href="${visitPath(appointmentId)}" title="${details}"><span class="time">${formatTime(parseMinute(appointment.startsAt))}</span> ${patient.lastName}, ${patient.firstName}</a>${newMark(newAnchors.has(id))}
+<span class="muted">${details}</span></li>`;
 }
 
 function parseMinute(startsAt: string): number {

@@ -11,6 +11,7 @@ import { serveContactDetails } from './contactDetails.ts';
 import { serveEligibility } from './eligibility.ts';
 import { html } from './html.ts';
 import { serveMergeCharts } from './mergeCharts.ts';
+import { serveOneTimeLinks } from './oneTimeLinks.ts';
 import { page } from './page.ts';
 import { servePatientList } from './patientList.ts';
 import { serveReferrals } from './referrals.ts';
@@ -50,6 +51,7 @@ export async function serveScreens(app: FastifyInstance, context: Context): Prom
   app.get('/larkspur.css', async (_request, reply) => reply.type('text/css; charset=utf-8').send(stylesheet));
   app.get('/larkspur.svg', async (_request, reply) => reply.type('image/svg+xml').send(logo));
   serveSignIn(app, context);
+  serveOneTimeLinks(app, context);
   servePatientList(app, context);
   serveChart(app, context);
   serveContactDetails(app, context);

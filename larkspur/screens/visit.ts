@@ -10,7 +10,7 @@ import { addHistory, fieldChanges } from '../records/history.ts';
 import { listRecords, updateRecord } from '../records/recordKind.ts';
 import { factList, type Html, html, patientLink, section } from './html.ts';
 import { errorAlert, type Frame, formToken, page } from './page.ts';
-import { createTimeFormat } from './readChart.ts';
+import { createTimeFormat, readVisitCodes } from './readChart.ts';
 import { visitNoteArticle } from './tasksAndNotes.ts';
 import { checkFormToken, frameFor, requireUser, sendPage } from './user.ts';
 
@@ -57,6 +57,7 @@ interface Visit {
   facility: string;
   statuses: Status[];
   notes: VisitNote[];
+  visitType: (code: string) => string;
   time: (at: Date) => string;
 }
 
@@ -76,6 +77,7 @@ async function readVisit({ sql }: Context, appointmentId: string): Promise<Visit
     facility: all_facilities.rows.find((one) => one.facilityId === facilityId)?.name ?? facilityId,
     statuses: statuses.rows,
     notes,
+    visitType: (await readVisitCodes(sql)).visitType,
     time: createTimeFormat(timeZone),
   };
 }
@@ -94,7 +96,7 @@ function visitPage(frame: Frame, visit: Visit, error?: string): Html {
 <section class="card">
 ${factList([
   ['Time', `${time}, ${minutes} minutes`],
-  ['Type', visitTypeCode],
+  ['Type', visit.visitType(visitTypeCode)],
   ['Provider', provider],
   ['Location', facility],
   ['Reason', reason],

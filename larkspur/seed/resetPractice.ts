@@ -40,6 +40,7 @@ const TABLES = [
   'sessions',
   'devices',
   'challenges',
+  'one_time_links',
   'lockouts',
   'providers',
   'facilities',

@@ -58,6 +58,13 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'practice_required',
     'practice_unavailable',
   ],
+  'the practice page': [
+    'practice_pass_invalid',
+    'practice_page_unknown',
+    'practice_session_invalid',
+    'practice_page_other_user',
+    'practice_page_exhausted',
+  ],
   'the docs page': ['sandbox_values_refused'],
   'the dashboard': [
     'client_secrets_max',
@@ -107,6 +114,7 @@ const undocumented: Record<string, readonly ErrorCode[]> = {
     'erasure_blocked',
     'legal_hold_active',
     'legal_hold_not_allowed',
+    'job_not_editable',
     'job_not_repeatable',
     'job_not_reviewable',
     'master_key_in_settings',

@@ -887,8 +887,8 @@ class AppointmentUpdatedEvent(_AppointmentUpdatedEventOptional):
 
 
 class _AvailabilityOptional(TypedDict, total=False):
-    explanations: List[Dict[str, Any]]
-    """With `explain` only: working time that is not free, and why"""
+    explanations: List[UnavailableTime]
+    """With `explain` only: every time of the requested days that is not free, and why. It contains nothing about patients"""
 
 
 class Availability(_AvailabilityOptional):
@@ -924,7 +924,7 @@ class _AvailabilityFetchOptional(TypedDict, total=False):
     facility_scoped_scheduling: Optional[bool]
     """Only count appointments at the shift’s own facility"""
     explain: Optional[bool]
-    """Also return why working time is not free"""
+    """Also return why all other times are not free"""
     reference: Optional[str]
     """Your own reference for the request, returned with its job and its event; not necessarily unique"""
 
@@ -1864,6 +1864,10 @@ class Job(TypedDict):
     """When the first attempt started"""
     finished_at: Optional[str]
     """When the job finished; null until then"""
+    edited_from_job_id: Optional[int]
+    """The failed job whose request an operator has edited and sent again with this one; null otherwise"""
+    edited_copy_job_id: Optional[int]
+    """The job with which an operator has edited and sent this request again; null if there is none"""
     error: Optional[JobError]
     """Why the job failed; null if it did not"""
     event_id: Optional[str]
@@ -3539,6 +3543,15 @@ class ReferringProviderFailedEvent(_ReferringProviderFailedEventOptional):
     """The content of the response or event"""
 
 
+class SandboxLarkspurOpen(TypedDict, total=False):
+    """What to open: either `job_id` or `mrn`"""
+
+    job_id: Optional[int]
+    """A finished job about a patient"""
+    mrn: Optional[str]
+    """The MRN of a patient"""
+
+
 class _SandboxPublicTokenCreateOptional(TypedDict, total=False):
     credentials: Optional[Dict[str, Any]]
     """The connector's credential fields; in update mode only those that have changed"""
@@ -4156,6 +4169,23 @@ class Token(TypedDict):
     """The link token, or the access token in exchange for a public token"""
 
 
+class UnavailableTime(TypedDict):
+    """A time at which a provider is not free, and why"""
+
+    provider_id: str
+    """EMR ID of the provider"""
+    facility_id: Optional[str]
+    """The location of the shift; null outside shifts"""
+    date: str
+    """Day of the range (YYYY-MM-DD)"""
+    range_start: str
+    """Start of the range, with the offset of the EMR instance"""
+    range_end: str
+    """End of the range, with the offset of the EMR instance"""
+    reason: Literal["location", "inactive_location", "daily_limit", "past", "appointment", "booking", "block", "buffer", "quota_full", "visit_type", "no_rule", "too_short", "outside_dates", "recurrence", "invalid_shift", "no_hours", "inactive_provider", "hidden_provider", "first_sync", "outside_hours", "clock_change"]
+    """Why the time is not free. location: The shift is at none of the requested locations. inactive_location: The location takes no appointments. daily_limit: The day already has as many appointments as the request allows. past: The time has passed. appointment: An appointment in the EMR. booking: A booking that was accepted and is not in the EMR yet. block: A block in the EMR. buffer: The requested buffer after an appointment. quota_full: `slots`: the rule has no visit left. visit_type: `slots`: the rule is for another visit type. no_rule: `slots`: no rule covers this part of the shift. too_short: `equal_slots`: a remainder that is shorter than a slot. outside_dates: Before the start date or after the end date of the shift. recurrence: The shift does not recur on this day. invalid_shift: The shift ends before it starts, or cannot be read. no_hours: The provider has no hours, and default hours were not requested. inactive_provider: The provider is inactive. hidden_provider: The provider is hidden from availability. first_sync: The first sync has not read the schedule yet. outside_hours: The provider has no shift at this time. clock_change: Clocks go forward: local clocks skip this time"""
+
+
 class VisitCode(TypedDict):
     """A visit type or visit status of the EMR instance"""
 
@@ -4380,6 +4410,13 @@ class SandboxPublicTokenCreateResponse(TypedDict):
     """Always true; an error response has false"""
     public_token: str
     """Single-use token to exchange for the access token, valid for 30 minutes"""
+
+
+class SandboxLarkspurOpenResponse(TypedDict):
+    success: Literal[True]
+    """Always true; an error response has false"""
+    url: str
+    """Signs in to Larkspur once, within two minutes, and opens the page"""
 
 
 class _TelephoneEncountersCreateResponseOptional(TypedDict, total=False):
@@ -5018,6 +5055,10 @@ class JobsGetResponse(TypedDict):
     """When the first attempt started"""
     finished_at: Optional[str]
     """When the job finished; null until then"""
+    edited_from_job_id: Optional[int]
+    """The failed job whose request an operator has edited and sent again with this one; null otherwise"""
+    edited_copy_job_id: Optional[int]
+    """The job with which an operator has edited and sent this request again; null if there is none"""
     error: Optional[JobError]
     """Why the job failed; null if it did not"""
     event_id: Optional[str]
@@ -5173,6 +5214,12 @@ class SandboxPublicTokenResource(_Resource):
         return cast(Any, self._transport.request("POST", "/sandbox/public_token/create", body=body, timeout=timeout, idempotency_key=idempotency_key))
 
 
+class SandboxLarkspurResource(_Resource):
+    def open(self, body: SandboxLarkspurOpen, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> SandboxLarkspurOpenResponse:
+        """Open a chart in Larkspur. Returns a link that signs in to Larkspur, the sandbox’s EMR, and opens what a job wrote: the patient’s chart, the schedule or the claim, with the new entry highlighted. With `mrn` it opens the chart. The link works once, within two minutes."""
+        return cast(Any, self._transport.request("POST", "/sandbox/larkspur/open", body=body, timeout=timeout, idempotency_key=idempotency_key))
+
+
 class TelephoneEncountersActionsResource(_Resource):
     @overload
     def create(self, body: TelephoneEncounterActionCreate, *, timeout: Optional[float] = None, idempotency_key: Optional[str] = None) -> TelephoneEncountersActionsCreateResponse: ...
@@ -5291,6 +5338,7 @@ class SandboxResource(_Resource):
     def __init__(self, transport: _Transport) -> None:
         super().__init__(transport)
         self.public_token = SandboxPublicTokenResource(transport)
+        self.larkspur = SandboxLarkspurResource(transport)
 
 
 class TelephoneEncountersResource(_Resource):

@@ -64,7 +64,15 @@ export class ServiceUnavailableError extends ChartwireError {}
 /** The service could not be reached, also after retries. */
 export class ConnectionError extends ChartwireError {}
 /** The request or the wait took longer than `timeoutMs`. */
-export class TimeoutError extends ChartwireError {}
+export class TimeoutError extends ChartwireError {
+  /** The job that was waited for. It continues in the service. */
+  readonly jobId: number | undefined;
+
+  constructor(message: string, { jobId, ...details }: Details & { jobId?: number } = {}) {
+    super(message, details);
+    this.jobId = jobId;
+  }
+}
 
 /** A write was accepted but failed later. `code` is the failure code. */
 export class JobFailedError extends ChartwireError {

@@ -16,7 +16,7 @@ export async function waitForJob<Event>(
   job_id: number,
   { timeoutMs = default_timeout_ms, signal }: WaitOptions = {},
 ): Promise<Event> {
-  const job = await poll(`Job ${job_id}`, { timeoutMs, signal }, async (options) => {
+  const job = await poll(`Job ${job_id}`, { timeoutMs, signal, jobId: job_id }, async (options) => {
     const { job } = await transport.request<{ job: Job }>({ method: 'GET', path: `/v1/jobs/${job_id}` }, options);
     return job.finished_at === null ? undefined : job;
   });
@@ -70,7 +70,7 @@ export async function requestAndWaitForEvent<Event, Field extends string, Accept
 /** Looks after 0.2 s, then in growing intervals of up to 5 s. */
 async function poll<T>(
   what: string,
-  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined },
+  { timeoutMs, signal, jobId }: { timeoutMs: number; signal: AbortSignal | undefined; jobId?: number },
   look: (options: RequestOptions) => Promise<T | undefined>,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs;
@@ -79,6 +79,7 @@ async function poll<T>(
     if (left_ms <= 0) {
       throw new TimeoutError(
         `${what} has not finished in time. It continues in the service: wait again, or use webhooks.`,
+        jobId === undefined ? {} : { jobId },
       );
     }
     const result = await look({ timeoutMs: left_ms, signal });

@@ -1,4 +1,5 @@
 import { operator_errors } from './operatorErrors.ts';
+import { practice_errors } from './practiceErrors.ts';
 
 /**
  * The error catalogue. `docs/reference/errors.md` is generated from it. Codes never change; `{name}` is a
@@ -110,6 +111,7 @@ export const errors = {
   link_expired: { status: 410, message: 'This link_token has expired. Create a new one.' },
   link_used: { status: 410, message: 'This link_token has already been used. Create a new one.' },
   link_unknown: { status: 404, message: 'link_token not found.' },
+  ...practice_errors,
   consent_required: {
     status: 403,
     message: 'The person has not agreed to this link yet. Show what is shared and send the consent first.',
@@ -192,6 +194,10 @@ export const errors = {
     message:
       'Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.',
   },
+  sandbox_client_required: {
+    status: 403,
+    message: 'Only the client in sandbox.json can open the charts of the sandbox’s EMR.',
+  },
   method_not_allowed: { status: 405, message: '{method} is not supported here. Supported: {allowed}.' },
   route_not_found: { status: 404, message: 'No such endpoint: {method} {path}' },
   update_mode_user_not_found: { status: 404, message: 'User not found.' },
@@ -232,6 +238,13 @@ export const errors = {
     message: 'The job can no longer be canceled: it has started or finished.',
   },
   job_not_repeatable: { status: 409, message: '{reason}' },
+  job_not_openable: { status: 409, message: '{reason}' },
+  job_not_editable: { status: 409, message: '{reason}' },
+  edited_copy_exists: {
+    status: 409,
+    message:
+      'An operator has edited the failed request and sent it again as job {job_id}. Use what that job creates instead.',
+  },
   job_not_reviewable: { status: 409, message: 'This job is not waiting for review, or has already been reviewed.' },
   master_key_in_settings: {
     status: 409,
@@ -267,6 +280,11 @@ export const errors = {
     status: 415,
     message:
       '{document} is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.',
+  },
+  document_broken: {
+    status: 415,
+    message:
+      '{document} is a PDF that cannot be read: it is damaged or incomplete, or has other content attached. Print it to a new PDF and upload that.',
   },
   document_type_unsupported: { status: 415, message: '{document} must be a PDF, JPEG or PNG file.' },
   body_encoding_unsupported: {
@@ -319,6 +337,8 @@ type Details = {
   retry_after_s?: number;
   cause?: unknown;
   errors?: readonly FieldError[];
+  /** What the placeholders of the message stand for. */
+  values?: Readonly<Record<string, string>>;
 };
 
 /** Codes of errors that say which fields of a request are invalid. */
@@ -338,6 +358,7 @@ export class ApiError extends Error {
   /** All invalid fields, the one of the message first. Undefined for errors that are not about fields. */
   readonly errors: readonly FieldError[] | undefined;
   readonly ids: Readonly<Record<string, string>>;
+  readonly values: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
     super(message, { cause: details.cause });
@@ -349,6 +370,7 @@ export class ApiError extends Error {
     this.errors =
       details.errors ?? (validation_codes.has(code) ? [{ field: details.field ?? null, code, message }] : undefined);
     this.ids = details.ids ?? {};
+    this.values = details.values ?? {};
   }
 }
 
@@ -359,7 +381,7 @@ export function apiError<Code extends ErrorCode>(
     ? [fill?: undefined, details?: Details]
     : [fill: Fill<Code>, details?: Details]
 ): ApiError {
-  return new ApiError(code, errorMessage(code, fill ?? {}), details);
+  return new ApiError(code, errorMessage(code, fill ?? {}), { ...details, values: fill ?? {} });
 }
 
 /** The message of a code. Values of placeholders that are missing stay empty: `apiError` is checked by the compiler. */

@@ -47,6 +47,8 @@ const prefixes = {
   receiver: 'rc_',
   page_state: '',
   page_window: '',
+  practice_pass: 'pp_',
+  practice_session: 'ps_',
 } as const;
 
 export type TokenKind = keyof typeof prefixes;

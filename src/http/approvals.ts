@@ -111,7 +111,8 @@ export async function runApproval(
     await audit.recordInTransaction(tx);
   };
   const request: AnyRequest = {
-    ...{ ctx, headers: {}, address, client, account: undefined, link: undefined, operator, limited_to: undefined },
+    ...{ ctx, headers: {}, address, client, operator },
+    ...{ account: undefined, link: undefined, practice: undefined, limited_to: undefined },
     ...{ scope: requireRole(endpoint, operator, client), params, query, body, files: [], idempotency: undefined },
     // For streams, which cannot need a second person.
     isStillAllowed: async () => true,

@@ -14,6 +14,7 @@ import type { Client } from '../product/clients/clients.ts';
 import type { AuditEntry, Context } from '../product/context.ts';
 import type { NewJob } from '../product/jobs/enqueue.ts';
 import type { AnyPurpose } from '../product/link/linkTokens.ts';
+import type { PracticeSession } from '../product/link/practiceSessions.ts';
 import type { RevealKind } from '../product/operators/operatorSessions.ts';
 import type { Operator, PendingSetup } from '../product/operators/operators.ts';
 import type { QuotaName } from './limits/quotas.ts';
@@ -27,10 +28,10 @@ export type Surface = 'api' | 'link_page' | 'dashboard';
 
 /**
  * Required authentication. `client`: an application's credentials. `account`: also the access token of a linked
- * account. `link`: a link token. `operator`: a dashboard session; `operator_in_client` also resolves the path parameter
- * `{client_id}`.
+ * account. `link`: a link token. `practice`: a session of the practice page. `operator`: a dashboard session;
+ * `operator_in_client` also resolves the path parameter `{client_id}`.
  */
-export type Auth = 'none' | 'client' | 'account' | 'link' | 'operator' | 'operator_in_client';
+export type Auth = 'none' | 'client' | 'account' | 'link' | 'practice' | 'operator' | 'operator_in_client';
 
 /**
  * The maximum size of a JSON body, by authentication. Without authentication it is small, because anyone can send one;
@@ -39,6 +40,7 @@ export type Auth = 'none' | 'client' | 'account' | 'link' | 'operator' | 'operat
 export const body_bytes_max: Record<Auth, number> = {
   none: 16_384,
   link: 131_072,
+  practice: 16_384,
   client: 1_048_576,
   account: 1_048_576,
   operator: 1_048_576,
@@ -46,7 +48,7 @@ export const body_bytes_max: Record<Auth, number> = {
 };
 
 /** A valid link token and what it was created for. */
-export type OpenLink = { token: string; purpose: AnyPurpose };
+export type OpenLink = { token: string; purpose: AnyPurpose; expires_at: string };
 
 /**
  * What an endpoint with `operator` authentication is about. `own`: the caller's own account, or nothing of a client; any
@@ -59,6 +61,7 @@ type CallerFor<A extends Auth> = {
   client: A extends 'none' | 'operator' ? undefined : Client;
   account: A extends 'account' ? Account : A extends 'client' ? Account | undefined : undefined;
   link: A extends 'link' ? OpenLink : undefined;
+  practice: A extends 'practice' ? PracticeSession : undefined;
   operator: A extends 'operator' | 'operator_in_client' ? Operator : undefined;
   /** The organization that the client's secret is limited to, for endpoints that check it themselves. */
   limited_to: A extends 'client' | 'account' ? string | undefined : undefined;
@@ -153,6 +156,10 @@ export type EndpointOptions<
    * model call it.
    */
   agent_tool?: true | string;
+  /**
+   * For `link` authentication: whether it takes the link tokens of the practice page, which link nothing. Default: no.
+   */
+  practice_page?: 'only' | 'too';
   /** An access token is optional and limits the response to its account. For endpoints with `client` authentication. */
   account_optional?: boolean;
   /** Also responds while the account needs to be re-linked, so that a client can find out what happened. */
@@ -266,6 +273,7 @@ type Caller = {
   client: Client | undefined;
   account: Account | undefined;
   link: OpenLink | undefined;
+  practice: PracticeSession | undefined;
   operator: Operator | undefined;
   limited_to: string | undefined;
   scope: ClientScope | undefined;

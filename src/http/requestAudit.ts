@@ -114,14 +114,20 @@ export function createAudit(
 
 export type Actor = Pick<AuditEntry, 'client_id' | 'actor_kind' | 'actor' | 'account_id'>;
 
-export function findActor({ client, account, link, operator }: Caller, params: unknown): Actor | undefined {
+export function findActor({ client, account, link, practice, operator }: Caller, params: unknown): Actor | undefined {
   const client_id = client?.id ?? null;
   if (operator) {
     const { account_id = '' } = params as { account_id?: string };
     return { client_id, actor_kind: 'operator', actor: operator.email, account_id: parseId(account_id) };
   }
   if (!client) return undefined;
-  if (link) return { client_id, actor_kind: 'link', actor: link.purpose.user_id, account_id: link.purpose.account_id };
+  if (practice) {
+    return { client_id, actor_kind: 'practice', actor: practice.user_id, account_id: practice.account_id };
+  }
+  if (link) {
+    const { user_id: actor, account_id, created_in } = link.purpose;
+    return { client_id, actor_kind: created_in === 'practice_page' ? 'practice' : 'link', actor, account_id };
+  }
   return { client_id, actor_kind: 'client', actor: client.public_id, account_id: account?.id };
 }
 

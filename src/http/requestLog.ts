@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type OpenSpan, statusAttributes } from '../platform/telemetry/telemetry.ts';
 import type { Context, LoggedRequest } from '../product/context.ts';
 import type { Endpoint, Surface } from './endpoint.ts';
+import { storedValues } from './loggedError.ts';
 
 const policies: Record<Surface, { logged: boolean }> = {
   api: { logged: true },
@@ -21,8 +22,8 @@ export function isLogged({ code, caller, url }: FastifyRequest, endpoint: Endpoi
 export function loggedRequest(
   request: FastifyRequest,
   endpoint: Endpoint | undefined,
-  fields: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms'>,
-  maskPath: (url: string) => string,
+  fields: Pick<LoggedRequest, 'endpoint' | 'status' | 'duration_ms' | 'response_bytes'>,
+  { maskPath, sandbox }: { maskPath: (url: string) => string; sandbox: boolean },
 ): LoggedRequest {
   return {
     id: request.id,
@@ -34,7 +35,17 @@ export function loggedRequest(
     path: endpoint ? null : maskPath(request.url),
     field: declaredField(request.error_field, endpoint),
     job_id: request.audit?.jobId() ?? null,
+    message_values: storedValues(request.error_values),
+    sent_path: sandbox ? readSentPath(request.url) : null,
   };
+}
+
+const sent_path_max = 300;
+
+/** The path of a request to the API. Other paths, such as those of Link, can contain a token. */
+function readSentPath(url: string): string | null {
+  const [path = ''] = url.split(/[?#]/);
+  return path.startsWith('/v1/') ? path.slice(0, sent_path_max) : null;
 }
 
 /** The field at fault, if the endpoint declares it: any other name is the caller's text. */

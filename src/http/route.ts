@@ -206,7 +206,7 @@ function readAll(read: Read): Pick<Parts, 'query' | 'body'> {
 
 /** What the handler is called with. */
 function handlerRequest(ctx: Context, endpoint: Endpoint, request: FastifyRequest, parts: Parts): AnyRequest {
-  const { client, account, link, operator, secret } = request.caller ?? anonymous;
+  const { client, account, link, practice, operator, secret } = request.caller ?? anonymous;
   const { audit } = request;
   const recordInTransaction = audit?.recordInTransaction ?? (async () => {});
   return {
@@ -216,6 +216,7 @@ function handlerRequest(ctx: Context, endpoint: Endpoint, request: FastifyReques
     client,
     account,
     link,
+    practice,
     operator,
     limited_to: secret?.org_id ?? undefined,
     scope: request.scope,

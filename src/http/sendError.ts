@@ -30,6 +30,7 @@ export function sendError(ctx: Context, error: unknown, request: FastifyRequest,
     ctx.log.error({ request_id: request.id, endpoint: endpoint?.id ?? '', err: error }, 'request failed');
   }
   request.code = api_error.code;
+  request.error_values = api_error.values;
   if (api_error.field !== undefined) request.error_field = api_error.field;
   if (api_error.retry_after_s !== undefined) reply.header('retry-after', api_error.retry_after_s);
   if (!request.caller && leavesBodyUnread(request, api_error)) reply.header('connection', 'close');

@@ -116,7 +116,10 @@ function addResponseHooks(
     const { id: request_id, method, code = '' } = request;
     const client = request.caller?.client?.public_id ?? '';
     ctx.log.info({ ...fields, method, code, request_id, client }, 'request');
-    if (isLogged(request, endpoint)) ctx.request_log.add(loggedRequest(request, endpoint, fields, maskPath));
+    if (!isLogged(request, endpoint)) return done();
+    const response_bytes = Number(reply.getHeader('content-length') ?? Number.NaN);
+    const logged = { ...fields, response_bytes: Number.isNaN(response_bytes) ? null : response_bytes };
+    ctx.request_log.add(loggedRequest(request, endpoint, logged, { maskPath, sandbox: ctx.config.sandbox }));
     done();
   });
 }
@@ -147,5 +150,7 @@ declare module 'fastify' {
     /** The code of the error response, and the field that it names. */
     code?: string;
     error_field?: string;
+    /** The values in its message. */
+    error_values?: Readonly<Record<string, string>>;
   }
 }

@@ -3,6 +3,32 @@ import { choices, day, nullable, success, sync_state, text } from './fields.ts';
 
 const defaultsToFalse = (description: string) => Type.Optional(Type.Boolean({ description, default: false }));
 
+/** Why a time is not free. If several reasons apply to a minute, the first of this list is reported. */
+export const availability_reasons = {
+  location: 'The shift is at none of the requested locations',
+  inactive_location: 'The location takes no appointments',
+  daily_limit: 'The day already has as many appointments as the request allows',
+  past: 'The time has passed',
+  appointment: 'An appointment in the EMR',
+  booking: 'A booking that was accepted and is not in the EMR yet',
+  block: 'A block in the EMR',
+  buffer: 'The requested buffer after an appointment',
+  quota_full: '`slots`: the rule has no visit left',
+  visit_type: '`slots`: the rule is for another visit type',
+  no_rule: '`slots`: no rule covers this part of the shift',
+  too_short: '`equal_slots`: a remainder that is shorter than a slot',
+  outside_dates: 'Before the start date or after the end date of the shift',
+  recurrence: 'The shift does not recur on this day',
+  invalid_shift: 'The shift ends before it starts, or cannot be read',
+  no_hours: 'The provider has no hours, and default hours were not requested',
+  inactive_provider: 'The provider is inactive',
+  hidden_provider: 'The provider is hidden from availability',
+  first_sync: 'The first sync has not read the schedule yet',
+  outside_hours: 'The provider has no shift at this time',
+  clock_change: 'Clocks go forward: local clocks skip this time',
+} as const;
+export type AvailabilityReason = keyof typeof availability_reasons;
+
 export const AvailabilityQuery = Type.Object({
   start_date: day({ description: 'First day, in the time zone of the EMR instance' }),
   end_date: day({ description: 'Last day, inclusive; at most 92 days later' }),
@@ -57,7 +83,7 @@ export const AvailabilityQuery = Type.Object({
   ),
   facility_scoped_scheduling: defaultsToFalse('Only count appointments at the shift’s own facility'),
   explain: Type.Optional(
-    Type.Boolean({ description: 'Also return why working time is not free', default: false, examples: [true] }),
+    Type.Boolean({ description: 'Also return why all other times are not free', default: false, examples: [true] }),
   ),
 });
 export type AvailabilityQuery = Static<typeof AvailabilityQuery>;
@@ -103,21 +129,34 @@ export const AvailabilityResponse = Type.Object({
         { description: 'The free times' },
       ),
       explanations: Type.Optional(
-        Type.Array(Type.Object({}, { additionalProperties: true }), {
-          description: 'With `explain` only: working time that is not free, and why',
-          examples: [
-            [
-              {
-                provider_id: '501',
-                facility_id: '11',
-                date: '2031-03-03',
-                range_start: '2031-03-03T13:00:00-05:00',
-                range_end: '2031-03-03T13:20:00-05:00',
-                reason: 'appointment',
-              },
-            ],
-          ],
-        }),
+        Type.Array(
+          Type.Object(
+            {
+              provider_id: Type.String({ examples: ['501'] }),
+              facility_id: nullable(
+                Type.String({ description: 'The location of the shift; null outside shifts', examples: ['11'] }),
+              ),
+              date: day({ description: 'Day of the range', examples: ['2031-03-03'] }),
+              range_start: Type.String({
+                description: 'Start of the range, with the offset of the EMR instance',
+                examples: ['2031-03-03T13:00:00-05:00'],
+              }),
+              range_end: Type.String({
+                description: 'End of the range, with the offset of the EMR instance',
+                examples: ['2031-03-03T13:20:00-05:00'],
+              }),
+              reason: choices(availability_reasons, {
+                description: 'Why the time is not free',
+                examples: ['appointment'],
+              }),
+            },
+            { schema_name: 'UnavailableTime', description: 'A time at which a provider is not free, and why' },
+          ),
+          {
+            description:
+              'With `explain` only: every time of the requested days that is not free, and why. It contains nothing about patients',
+          },
+        ),
       ),
     },
     { schema_name: 'Availability', description: 'The free times and, on request, why other times are not free' },

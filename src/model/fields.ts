@@ -66,6 +66,18 @@ export function flag(description: string) {
   return Type.Enum(['true', 'false'], { description, takes_boolean: true });
 }
 
+/**
+ * What a field names: a record that the service has copied from the EMR, by one of the record's fields
+ * (`providers.ehr_id`), a free time (`availability.range_start`), or an entry of a code list of the practice's settings (`settings.languages.name`). The dashboard offers
+ * them as choices.
+ */
+export type Reference = `${string}.${string}`;
+
+/** Options of a field that names something that the service knows. */
+export function refersTo(...references: Reference[]) {
+  return { refers_to: references };
+}
+
 /** An optional field that null or "" clears. */
 export function clearable<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Unsafe<Static<Schema> | null>({ ...schema, null_clears: true }));

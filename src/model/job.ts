@@ -33,6 +33,16 @@ export const Job = Type.Object(
     created_at: Type.String({ format: 'date-time', description: 'When the request was accepted' }),
     started_at: nullable(Type.String({ format: 'date-time', description: 'When the first attempt started' })),
     finished_at: nullable(Type.String({ format: 'date-time', description: 'When the job finished; null until then' })),
+    edited_from_job_id: nullable(
+      Type.Integer({
+        description: 'The failed job whose request an operator has edited and sent again with this one; null otherwise',
+      }),
+    ),
+    edited_copy_job_id: nullable(
+      Type.Integer({
+        description: 'The job with which an operator has edited and sent this request again; null if there is none',
+      }),
+    ),
     error: Type.Union(
       [
         Type.Object(

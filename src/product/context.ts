@@ -43,14 +43,14 @@ export type Context = {
 };
 
 /** Who does what the audit log records. */
-export const actor_kinds = ['client', 'operator', 'link', 'worker', 'system'] as const;
+export const actor_kinds = ['client', 'operator', 'link', 'practice', 'worker', 'system'] as const;
 
 /** A record of the audit log. It contains our own names and ids, never health data. */
 export type AuditEntry = {
   /** Null for actions that do not belong to a client. */
   client_id: string | null;
   actor_kind: (typeof actor_kinds)[number];
-  /** A client's public id, an operator's email address, or the user id of a link. */
+  /** A client's public id, an operator's email address, or the user id of a link or of the account of a practice. */
   actor: string;
   account_id?: string | null | undefined;
   /** An endpoint's id, or another action: `job.patient.create`, `account.link`. */
@@ -99,6 +99,12 @@ export type LoggedRequest = {
   /** The field that an error response names. */
   field: string | null;
   job_id: number | null;
+  /** Null if it was not known when the response started. */
+  response_bytes: number | null;
+  /** The values in the message of the error, as far as they may be stored (http/loggedError.ts). */
+  message_values: Record<string, string> | null;
+  /** The path that was sent, in the sandbox only. */
+  sent_path: string | null;
 };
 
 export type RequestLog = {

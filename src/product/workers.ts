@@ -21,6 +21,7 @@ import { boundLanePauses } from './jobs/lanes.ts';
 import { findExpiredParkedJobs, findStrandedJobs, repairStrandedJob, unparkExpiredJob } from './jobs/park.ts';
 import { createLaneRunner } from './jobs/run.ts';
 import { purgeLinkTokens } from './link/linkTokens.ts';
+import { purgePracticeSessions } from './link/practiceSessions.ts';
 import { purgePublicTokens } from './link/publicTokens.ts';
 import { purgeReviews } from './operators/accessReviews.ts';
 import { expireApprovals, purgeApprovals } from './operators/approvals.ts';
@@ -112,6 +113,7 @@ async function purge(ctx: Context): Promise<void> {
     purgePublicTokens(system),
     purgeReplacedTokens(system),
     purgeLinkTokens(system),
+    purgePracticeSessions(system),
     purgeSessions(system),
     purgeNetworks(system),
     purgeInvitations(system),

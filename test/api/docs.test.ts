@@ -66,6 +66,12 @@ describe('/docs/sandbox.json', () => {
       one_time_code: expect.stringMatching(/^\d{6}$/),
     });
     expect(body.appointment_id).toMatch(/^[0-9a-f]{32}$/);
+    // Every ID in the samples is one that exists.
+    const listed = await fixture.api.call('GET', '/v1/patients?mrn=LK100001');
+    const found_in = body.found as Record<string, string>;
+    expect(listed.body.patients[0].id).toBe(found_in['GET /v1/patients?mrn=LK100001#/patients/0/id']);
+    const sources = endpoints.flatMap((each) => Object.values(each.found_in ?? {}));
+    for (const source of Object.keys(found_in)) expect(sources).toContain(source);
     expect(JSON.stringify(body)).not.toContain(fixture.sandbox.larkspur.control_token);
     expect(JSON.stringify(body)).not.toContain(fixture.sandbox.dashboard.password);
   });

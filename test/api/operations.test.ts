@@ -162,7 +162,7 @@ describe('the reference', () => {
       const takes_key = parameters.some((each) => each.name === 'Idempotency-Key');
       expect(takes_key).toBe(['POST', 'PATCH'].includes(endpoint.method) && !endpoint.reads);
       expect(Object.keys(operation.security[0] ?? {}).length).toBe(
-        { none: 0, client: 2, account: 3, link: 0, operator: 0, operator_in_client: 0 }[endpoint.auth],
+        { none: 0, client: 2, account: 3, link: 0, practice: 0, operator: 0, operator_in_client: 0 }[endpoint.auth],
       );
       expect(operation.requestBody === undefined).toBe(endpoint.body === undefined);
       for (const code of listErrors(endpoint)) {

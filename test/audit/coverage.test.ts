@@ -5,6 +5,7 @@ import { composeExamples } from '../../src/http/openapi/describeOperation.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { dashboardEndpoints } from '../../src/surfaces/dashboard/endpoints.ts';
 import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
+import { practice_endpoints } from '../../src/surfaces/linkpage/practiceEndpoints.ts';
 import { tryItValues } from '../../src/surfaces/sandbox/banner.ts';
 import { rejectedCall } from '../dashboard/finishedCalls.ts';
 import type { ApiResponse } from '../harness/api.ts';
@@ -56,6 +57,7 @@ const exempt = [
   'dashboard.events.list',
   'dashboard.failedEvents.count',
   'dashboard.insurance-providers.search',
+  'dashboard.jobs.edit.choices',
   'dashboard.jobs.list',
   'dashboard.live.get',
   'dashboard.me.passkeys.list',
@@ -72,6 +74,7 @@ const exempt = [
   'dashboard.requests.list',
   'dashboard.retention.get',
   'dashboard.sandbox.get',
+  'dashboard.sign-in-policy.get',
   'dashboard.webhooks.get',
   'dashboard.webhooks.list',
   'insurance-providers.list',
@@ -92,6 +95,8 @@ const exempt = [
 /** Without authentication there is no caller to record; sign-ins and accepted invitations are recorded with the operator. */
 const open = [
   'link.page-sign-in.finish',
+  'practice.session.create',
+  'practice.entry.create',
   'dashboard.session.create',
   'dashboard.session.get',
   'dashboard.session.passkey-options',
@@ -127,7 +132,7 @@ describe('a successful request', () => {
   });
 
   const link_page_endpoints = link_endpoints
-    .filter((each) => each.auth === 'link' && !/^link\.(consent|practices?)\./.test(each.id))
+    .filter((each) => each.auth === 'link' && !/^(link\.(consent|practices?)|practice)\./.test(each.id))
     .map((each) => [each.id, each] as const);
   test.each(link_page_endpoints)('%s leaves one record', async (_id, endpoint) => {
     const person = fixture.sandbox.larkspur.staff[5];
@@ -165,6 +170,31 @@ describe('a successful request', () => {
       expect(response.status, JSON.stringify(response.body)).toBe(200);
       await expectRecord(endpoint, response);
       covered.add(endpoint.id);
+    }
+  });
+
+  test('each request of the practice page leaves one record', async () => {
+    const consented = await steps.linkToken({ user_id: 'practice-page' });
+    await steps.consent(consented);
+    const person = fixture.sandbox.larkspur.staff[5];
+    const signIn = () => ({
+      credentials: { username: person?.username, password: person?.password },
+      one_time_code: fixture.api.code(5),
+    });
+    const call = (path: string, headers: Record<string, string>, body?: object) =>
+      fixture.api.call(body ? 'POST' : 'GET', path, { headers, ...(body && { body }) });
+    const linked = await call('/link/v1/sign-in', { link_token: consented }, signIn());
+    const { account_id, pass } = linked.body.practice;
+    await call('/practice/v1/session', {}, { pass });
+    const { body: entry } = await call('/practice/v1/entry', {}, { account: account_id });
+    const headers = { link_token: entry.token, practice_session: '' };
+    for (const endpoint of practice_endpoints.filter(({ auth }) => auth !== 'none')) {
+      const body = endpoint.method === 'GET' ? undefined : endpoint.id === 'practice.sign-in.create' ? signIn() : {};
+      const response = await call(endpoint.path, headers, body);
+      expect(response.status, `${endpoint.id} ${JSON.stringify(response.body)}`).toBe(200);
+      await expectRecord(endpoint, response);
+      covered.add(endpoint.id);
+      headers.practice_session ||= response.body.session ?? '';
     }
   });
 

@@ -1,6 +1,8 @@
+import type { FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../src/catalog/ids.ts';
+import { loggedRequest } from '../../src/http/requestLog.ts';
 import { createMetrics } from '../../src/platform/telemetry/metrics.ts';
 import { insertRequests, openRequestLog, type RequestRow, rotateRequests } from '../../src/product/audit/requests.ts';
 import { requestsList } from '../../src/surfaces/dashboard/requests/endpoints.ts';
@@ -40,6 +42,10 @@ test('a request is found by its id, with caller, endpoint and status', async () 
     path: null,
     field: null,
     job_id: null,
+    response_bytes: Number(response.headers.get('content-length')),
+    sent_path: '/v1/patients',
+    message: null,
+    remedy: null,
   });
   const { body } = await operator.get('requests');
   expect(Compile(requestsList.response).Errors(body)).toStrictEqual([]);
@@ -47,7 +53,8 @@ test('a request is found by its id, with caller, endpoint and status', async () 
 
 describe('a request of a client or a practice', () => {
   const fields = { endpoint: 'staff.list', method: 'GET', status: 200, duration_ms: 1, code: null, path: null };
-  const request = { ...fields, field: null, job_id: null, client_id: null, account_id: null };
+  const details = { response_bytes: null, message_values: null, sent_path: null };
+  const request = { ...fields, ...details, field: null, job_id: null, client_id: null, account_id: null };
   let client_id = '';
   let account_id = '';
   beforeAll(async () => {
@@ -127,6 +134,43 @@ test('requests to unknown routes are found by id, with every unknown part of the
   expect(row).toMatchObject({ status: 404, code: 'route_not_found', path: '/v1/Patient/{…}/{…}', client_id: null });
 });
 
+test('stores the path that was sent in the sandbox only, and never of Link', () => {
+  const options = { maskPath: () => '/v1/{…}', sandbox: false };
+  const fields = { endpoint: 'unknown', status: 404, duration_ms: 1, response_bytes: null };
+  const sentPath = (url: string, sandbox: boolean) => {
+    const request = { id: newId(), method: 'GET', url } as FastifyRequest;
+    return loggedRequest(request, undefined, fields, { ...options, sandbox }).sent_path;
+  };
+  expect(sentPath('/v1/patients/LK100001?q=PLANTED', true)).toBe('/v1/patients/LK100001');
+  expect(sentPath('/v1/patients/LK100001?q=PLANTED', false)).toBeNull();
+  expect(sentPath('/link/PLANTED', true)).toBeNull();
+});
+
+test('an error is explained without holes: its message if all of it is ours, and what to do', async () => {
+  const of = async ({ headers }: { headers: Headers }) => (await list(`id=${headers.get('x-request-id')}`, 1))[0];
+  const incomplete = await fixture.api.call('POST', '/v1/telephone-encounters', { body: { patient_mrn: 'LK100001' } });
+  expect(await of(incomplete)).toMatchObject({ message: incomplete.body.message, remedy: incomplete.body.remedy });
+  // Whoever sent this ID could have sent a name instead.
+  const unknown = await fixture.api.call('GET', '/v1/jobs/999999');
+  expect(await of(unknown)).toMatchObject({ message: null, remedy: unknown.body.remedy });
+  const method = await fixture.api.call('DELETE', '/v1/patients');
+  expect(await of(method)).toMatchObject({ message: method.body.message });
+});
+
+test('finds requests by a part of their path, by their id, and by time', async () => {
+  const response = await fixture.api.call('GET', '/v1/no-such-list/PLANTED');
+  const id = response.headers.get('x-request-id') ?? '';
+  const [row] = await list('search=NO-SUCH-LIST', 1);
+  expect(row).toMatchObject({ id, sent_path: '/v1/no-such-list/PLANTED' });
+  expect(await list(`search=${id}`, 1)).toMatchObject([{ id }]);
+  expect((await operator.get('requests?search=pharmacies')).body.rows).toStrictEqual([]);
+  await fixture.api.call('GET', '/v1/pharmacies');
+  await list('search=/v1/pharm', 1);
+  const at = row?.at ?? '';
+  await list(`search=no-such-list&from=${at}`, 1);
+  await list(`search=no-such-list&to=${at}`, 0);
+});
+
 test('is paginated without gaps', async () => {
   for (let n = 0; n < 5; n++) await fixture.api.call('GET', '/v1/visit-types');
   const all = await list('endpoint=visit-types.list', 5);
@@ -136,14 +180,14 @@ test('is paginated without gaps', async () => {
   expect(second.body.next).toBeNull();
 });
 
-test('contains no query, body or patient data', async () => {
+test('contains no query, body or patient data, except for paths in the sandbox', async () => {
   const responses = [
     await fixture.api.callIn({ reason: 'PLANTED-REASON', caller: 'PLANTED-CALLER' }),
     await fixture.api.call('GET', '/v1/patients?last_name=PLANTED-NAME&mrn=LK100001'),
   ];
   for (const { headers } of responses) await list(`id=${headers.get('x-request-id')}`, 1);
   const [text] = await fixture.owner<{ content: string }[]>`
-    SELECT string_agg(row_to_json(requests)::text, '') AS content FROM requests`;
+    SELECT string_agg((to_jsonb(requests) - 'sent_path')::text, '') AS content FROM requests`;
   expect(text?.content).not.toMatch(/PLANTED|LK1000/);
 });
 
@@ -211,6 +255,9 @@ const anonymous = {
   path: null,
   field: null,
   job_id: null,
+  response_bytes: null,
+  message_values: null,
+  sent_path: null,
 };
 
 test('unauthenticated requests are limited to 5,000 per hour', async () => {

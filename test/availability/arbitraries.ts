@@ -123,6 +123,7 @@ const appointment = (midnight_ms: number): fc.Arbitrary<Appointment> =>
         secondary_provider_ehr_id: fc.option(oneOf(...providers)),
         visit_type: fc.option(oneOf(...visit_types), { freq: 9 }),
         cancelled: fc.nat(9).map((n) => n === 0),
+        pending: fc.nat(5).map((n) => n === 0),
       }),
     )
     .map(([taken, more]) => ({ ...taken, ...more }));
@@ -163,6 +164,7 @@ export const schedules: fc.Arbitrary<AvailabilityInput> = fc
         name: fc.constant(`Dr ${ehr_id}`),
         hours: hours(start_date, 3),
         timezone: oneOf('America/New_York', 'Asia/Tokyo'),
+        unavailable: onceIn(12, oneOf('inactive_provider', 'hidden_provider', 'first_sync')),
       });
     return fc.record({
       start_date: fc.constant(start_date),

@@ -83,6 +83,11 @@ function addDay(
     });
   };
   const next_day = startOfDay(timezone, plusDays(date, 1));
+  for (const { start, end } of skippedTimes(timezone, date, minutes)) {
+    const skipped = { range_start: start, range_end: end, reason: 'clock_change' } as const;
+    result.explanations.push({ provider_id: provider.ehr_id, facility_id: null, date, ...skipped });
+  }
+  if (provider.unavailable) return addExplanation(null, startOfDay(timezone, date), next_day, provider.unavailable);
   const own = provider.hours.some((day) => day.shifts.length > 0);
   const hours = own ? provider.hours : options.fallback_hours;
   if (!hours) return addExplanation(null, startOfDay(timezone, date), next_day, 'no_hours');
@@ -99,12 +104,16 @@ function addDay(
   const today = limited.filter((each) => minutes.some((minute) => startsIn(each, minute)));
   const full = options.daily_appointment_limit !== undefined && today.length >= options.daily_appointment_limit;
 
+  const covered = new Set<number>();
   for (const facility of new Set(shifts.map((shift) => shift.facility_id ?? null))) {
     const here = shifts.filter((shift) => (shift.facility_id ?? null) === facility);
     for (const { start, end } of here.filter((shift) => shift.end <= shift.start)) {
       const from = minutes.find(({ local_s }) => local_s >= `${date} ${start.slice(1)}`)?.ms ?? next_day;
       const to = minutes.find(({ local }) => local >= `${date} ${lastMinute(end)}`)?.ms ?? next_day;
       addExplanation(facility, from, to, 'invalid_shift');
+      minutes.forEach(({ ms }, index) => {
+        if (ms >= from && ms < to) covered.add(index);
+      });
     }
     const counts = (each: Appointment | Block) =>
       !options.facility_scoped_scheduling || [facility, null].includes(each.facility_ehr_id) || facility === null;
@@ -140,13 +149,54 @@ function addDay(
       });
     }
     const free = new Set(runs.flatMap(({ first, length }) => Array.from({ length }, (_, index) => first + index)));
+    for (const index of free) covered.add(index);
     const reasons = minutes.map((minute, index) => (free.has(index) ? undefined : reasonAt(day, minute, index)));
     for (let first = 0, index = 1; index <= reasons.length; index++) {
       if (index < reasons.length && reasons[index] === reasons[first]) continue;
       const [reason, from] = [reasons[first], minutes[first]?.ms ?? Number.NaN];
-      if (reason !== undefined) addExplanation(facility, from, from + (index - first) * minute_ms, reason);
+      if (reason !== undefined) {
+        addExplanation(facility, from, from + (index - first) * minute_ms, reason);
+        for (let minute = first; minute < index; minute++) covered.add(minute);
+      }
       first = index;
     }
+  }
+  addRuns(
+    minutes.map((_, index) => !covered.has(index)),
+    (first, length) => {
+      const from = minutes[first]?.ms ?? Number.NaN;
+      addExplanation(null, from, from + length * minute_ms, 'outside_hours');
+    },
+  );
+}
+
+/** The local times that no minute of the day shows, if clocks go forward by less than a day. */
+function skippedTimes(timezone: string, date: string, minutes: Minute[]): Skipped[] {
+  const key = `${timezone} ${date}`;
+  const cached = skipped_times.get(key);
+  if (cached) return cached;
+  const skipped = minutes.flatMap(({ ms }) => {
+    const [before, after] = [isoAt(timezone, ms - minute_ms), isoAt(timezone, ms)];
+    if (before.slice(19) === after.slice(19)) return [];
+    const wall = (iso: string) => Date.parse(`${iso.slice(0, 19)}Z`);
+    const skipped_ms = wall(after) - wall(before) - minute_ms;
+    if (skipped_ms <= 0 || skipped_ms >= 24 * 60 * minute_ms) return [];
+    const start = new Date(wall(before) + minute_ms).toISOString().slice(0, 19);
+    return [{ start: `${start}${before.slice(19)}`, end: after }];
+  });
+  skipped_times.set(key, skipped);
+  return skipped;
+}
+
+type Skipped = { start: string; end: string };
+const skipped_times = new Map<string, Skipped[]>();
+
+function addRuns(marked: boolean[], add: (first: number, length: number) => void): void {
+  for (let first = 0; first < marked.length; first++) {
+    let length = 0;
+    while (marked[first + length]) length++;
+    if (length > 0) add(first, length);
+    first += length;
   }
 }
 
@@ -226,7 +276,9 @@ function reasonAt(day: FacilityDay, minute: Minute, index: number): string | und
   }
   if (excluded) return excluded;
   if (isPast(day, minute)) return 'past';
-  if (appointments.some((each) => takes(each, minute))) return 'appointment';
+  const taking = appointments.filter((each) => takes(each, minute));
+  if (taking.some(({ pending }) => !pending)) return 'appointment';
+  if (taking.length > 0) return 'booking';
   if (blocks.some((each) => takes(each, minute))) return 'block';
   if (appointments.some((each) => keepsFree(each, minute, input))) return 'buffer';
   if (input.options.calculation_method !== 'slots') return 'too_short';

@@ -63,6 +63,8 @@ describe('clinic staff', () => {
     await page.waitForURL('**/patients?*');
     await page.locator('main table a').first().click();
     await page.waitForURL('**/patients/*');
+    await page.getByRole('link', { name: 'Calls and tasks' }).click();
+    await page.getByText('Testa Caller').waitFor();
     const chart = await page.locator('main').innerText();
     for (const part of [
       'Testa Caller',

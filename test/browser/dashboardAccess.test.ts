@@ -32,6 +32,7 @@ test('an invited support operator sees patient details only after giving a reaso
   const context = await fixture.browser.newContext();
   const page = await context.newPage();
   await page.goto(link);
+  await page.getByText('Sandbox owner invited you to this dashboard for selected clients.').waitFor();
   await page.getByLabel('Name').fill('Helper');
   await page.getByRole('textbox', { name: 'Password' }).fill('a password of their own');
   await expectAccessible(page);

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../journeys/support.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
@@ -11,7 +12,10 @@ beforeAll(async () => {
   const { body } = await api.callIn();
   await api.untilEvent(body.job_id);
   await api.call('GET', '/v1/no-such-thing');
-  await api.call('GET', '/v1/patients?page_size=5');
+  await api.call('GET', '/v1/jobs/999999');
+  // Reads are grouped by minute.
+  await until('the first half of a minute', async () => new Date().getSeconds() < 30 || undefined);
+  for (let n = 0; n < 3; n++) await api.call('GET', '/v1/patients?page_size=5');
 });
 afterAll(() => fixture?.close());
 
@@ -20,16 +24,35 @@ describe('audit log page', () => {
     const page = await fixture.open('/audit');
     const urls: string[] = [];
     page.on('request', (request) => urls.push(request.url()));
-    await page.getByRole('cell', { name: 'telephone-encounters.create' }).first().waitFor();
+    const cell = (name: string) => page.getByRole('cell', { name, exact: true });
+    await cell('Created a telephone encounter (1 patient)').first().waitFor();
+    await cell('Tried to retrieve a job').waitFor();
+    await page.getByText('Not found (404)').waitFor();
+    // Three reads of one minute are one row; what the owner reads in the log is not shown.
+    await cell('Viewed patients (5 patients), 3 times').waitFor();
+    expect(await page.getByText('Viewed audit records').count()).toBe(0);
     await expectAccessible(page);
+    await page.getByRole('switch', { name: 'Show my own reading of this log' }).check();
+    await page.getByText('Viewed audit records').first().waitFor();
+    await page.getByRole('switch', { name: 'Show my own reading of this log' }).uncheck();
+    await expect.poll(() => page.getByText('Viewed audit records').count()).toBe(0);
+
+    // What is stored, for auditors.
+    await page.getByRole('link', { name: 'Viewed patients (5 patients), 3 times' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Viewed patients (5 patients)' });
+    await expect.poll(() => drawer.getByText('patients.list', { exact: true }).count()).toBe(3);
+    await drawer.getByText('200', { exact: true }).first().waitFor();
+    await expectAccessible(page, { within: '[role=dialog]' });
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+
     await page.getByRole('textbox', { name: 'Patient MRN' }).fill(mrn);
-    await page.getByRole('button', { name: 'Search' }).click();
+    await page.keyboard.press('Enter');
     await page
-      .getByRole('cell', { name: 'job.telephone_encounter.create' })
-      .or(page.getByRole('cell', { name: /^job\./ }))
+      .getByRole('cell', { name: /^Finished the job “.+” \(1 patient\)$/ })
       .first()
       .waitFor();
-    await expect.poll(() => page.getByRole('cell', { name: 'operator.sign_in' }).count()).toBe(0);
+    await expect.poll(() => cell('Signed in to the dashboard').count()).toBe(0);
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Export CSV' }).click();
     const text = await readFile((await (await download).path()) ?? '', 'utf8');
@@ -42,8 +65,8 @@ describe('audit log page', () => {
 
   test('reads filters from the URL and detects a changed record', async () => {
     const page = await fixture.open('/audit?actor_kind=operator');
-    await page.getByRole('cell', { name: 'operator.sign_in' }).first().waitFor();
-    await expect.poll(() => page.getByRole('cell', { name: 'telephone-encounters.create' }).count()).toBe(0);
+    await page.getByRole('cell', { name: 'Signed in to the dashboard' }).first().waitFor();
+    await expect.poll(() => page.getByRole('cell', { name: /telephone encounter/ }).count()).toBe(0);
     await expect
       .poll(async () => (await fixture.product.owner`SELECT FROM audit_records WHERE position = 2`).length)
       .toBe(1);

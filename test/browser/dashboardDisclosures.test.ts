@@ -25,7 +25,7 @@ test('the page of disclosures searches by MRN without putting it in a URL, and e
   await page.getByText('Search by MRN, or open a patient').waitFor();
   await expectAccessible(page);
   await page.getByRole('textbox', { name: 'Patient MRN' }).fill(mrn);
-  await page.getByRole('button', { name: 'Search by Patient MRN' }).click();
+  await page.keyboard.press('Enter');
   await page.getByRole('cell', { name: 'patients.list' }).first().waitFor();
   await page.getByText('All practices of the client with this MRN.').waitFor();
   await expectAccessible(page);
@@ -61,7 +61,7 @@ test('the page of a patient leads to the patient’s disclosures, by keyboard to
   expect(new URL(page.url()).searchParams.get('patient_id')).toBe(patient?.id);
   expect(page.url()).not.toContain(mrn);
   await page.getByRole('textbox', { name: 'Patient MRN' }).fill('NOBODY');
-  await page.getByRole('button', { name: 'Search by Patient MRN' }).click();
+  await page.keyboard.press('Enter');
   await page.getByText('No disclosures in this period.').waitFor();
   await page.getByText('No patient with this MRN is among the records of the practice.').waitFor();
   await expectAccessible(page);

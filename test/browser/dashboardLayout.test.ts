@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { finishedCall, rejectedCall } from '../dashboard/finishedCalls.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
 let fixture: DashboardFixture;
@@ -48,6 +49,72 @@ describe('the dashboard', () => {
     await expect.poll(() => page.locator(':focus').getAttribute('aria-label')).toBe(name);
   });
 
+  test('shows relative times, the exact ones on hover and focus, and closes their tooltip when the page changes', async () => {
+    const { job_id } = await finishedCall(fixture.product);
+    await fixture.product.owner`UPDATE jobs SET created_at = now() - interval '125 minutes' WHERE id = ${job_id}`;
+    const page = await fixture.open('/{client}/jobs');
+    const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: String(job_id), exact: true }) });
+    const accepted = row.locator('time');
+    await expect.poll(() => accepted.innerText()).toBe('2 h ago');
+    const exact = page.getByRole('tooltip').filter({ hasText: /\d+:\d\d:\d\d .M (UTC|GMT)/ });
+    await accepted.hover();
+    await accepted.hover({ position: { x: 3, y: 3 } });
+    await exact.waitFor();
+    await row.click();
+    await page.getByRole('list', { name: 'Timeline' }).waitFor();
+    await expect.poll(() => page.getByRole('tooltip').count()).toBe(0);
+    await expect.poll(() => page.locator('#content time').first().getAttribute('datetime')).toMatch(/^\d{4}-.*Z$/);
+    await page.getByText('2 h ago').focus();
+    await exact.waitFor();
+    // Everything is from this server, under the strict policy.
+    expect(await page.evaluate(`document.fonts.check('16px "Inter Variable"')`)).toBe(true);
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  });
+
+  test('moves through a list with j and k, selects with x and opens with Enter, but not while somebody types', async () => {
+    const first = await rejectedCall(fixture.product);
+    const second = await rejectedCall(fixture.product);
+    const page = await fixture.open('/{client}/jobs');
+    await page.getByRole('link', { name: String(first.job_id), exact: true }).waitFor();
+    const focused = () => page.evaluate<string>(`document.activeElement.querySelector('td a')?.innerText ?? ''`);
+    await page.keyboard.press('j');
+    await expect.poll(focused).toBe(String(second.job_id));
+    await page.keyboard.press('j');
+    await expect.poll(focused).toBe(String(first.job_id));
+    await page.keyboard.press('k');
+    await page.keyboard.press('x');
+    await page.getByRole('region', { name: 'Selected jobs' }).getByText('1 selected').waitFor();
+    await expectAccessible(page);
+    const mrn = page.getByRole('textbox', { name: 'Patient MRN' });
+    await mrn.pressSequentially('jx');
+    await expect.poll(() => mrn.inputValue()).toBe('jx');
+    await mrn.fill('');
+    await mrn.blur();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`/jobs/${second.job_id}$`));
+  });
+
+  test('has its filters behind one button on a phone, which says how many are used', async () => {
+    const page = await fixture.open('/{client}/jobs', {});
+    await page.setViewportSize({ width: 375, height: 780 });
+    await page.getByRole('button', { name: 'Filter', exact: true }).click();
+    await page.getByRole('textbox', { name: 'Reference' }).fill('nobody');
+    await page.keyboard.press('Enter');
+    await page.getByText('No matching jobs.').waitFor();
+    await page.getByRole('combobox', { name: 'Status' }).click();
+    await page.getByRole('option', { name: 'Waiting for re-linking' }).click();
+    const opener = page.getByRole('button', { name: 'Filter · 2' });
+    await expectAccessible(page);
+    await opener.click();
+    await expect.poll(() => page.getByRole('textbox', { name: 'Reference' }).isVisible()).toBe(false);
+    await opener.click();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('button', { name: 'Filter', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Job 1' }).waitFor();
+    await page.context().close();
+  });
+
   test('keeps its layout while pages load', async () => {
     const context = (await fixture.open('', {})).context();
     const { dashboard, client_id } = fixture.product.sandbox;
@@ -74,6 +141,7 @@ describe('the dashboard', () => {
       await page.goto(`${dashboard.url}${path}`);
       const placeholders = page.getByRole('status', { name: 'Loading' });
       await placeholders.first().waitFor();
+      await page.getByRole('heading', { level: 1 }).waitFor();
       show();
       await expect.poll(() => placeholders.count()).toBe(0);
       // Shifts are reported with the frame after them.

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { finishedCall } from '../dashboard/finishedCalls.ts';
+import { finishedCall, rejectedCall } from '../dashboard/finishedCalls.ts';
 import { clinicRows } from '../spec/support/emrRecords.ts';
 import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
 
@@ -74,8 +74,10 @@ test('the palette reaches jobs, events, requests, patients, accounts, pages and 
   await expect.poll(() => page.getByRole('textbox', { name: 'Patient MRN' }).inputValue()).toBe(patient_mrn);
   await page.getByRole('cell', { name: patient_mrn }).first().waitFor();
   for (const text of [patient_mrn, patient.birthDate, `${patient.firstName} ${patient.lastName}`]) {
-    await type(page, text, 'Find patients');
-    await page.keyboard.press('Enter');
+    const is_name = !/\d/.test(text);
+    await type(page, text, is_name ? `${patient.lastName}, ` : 'Find patients');
+    // A text that can only be a name is looked for by itself.
+    if (!is_name) await page.keyboard.press('Enter');
     await page
       .getByRole('option', { name: new RegExp(`${patient.lastName}, ${patient.firstName}.*${patient_mrn}`) })
       .waitFor();
@@ -94,6 +96,53 @@ test('the palette reaches jobs, events, requests, patients, accounts, pages and 
   const reference = await opened;
   await reference.waitForURL(`${sandbox.base_url}/docs/reference`);
   await reference.close();
+  expect(fixture.consoleErrors(page)).toStrictEqual([]);
+});
+
+test('the palette finds guides by their titles, and runs actions', async () => {
+  const page = await fixture.open('/{client}/jobs');
+  await heading(page, 'Jobs');
+  await type(page, 'accounting of dis', 'Accounting of disclosures');
+  const opened = page.waitForEvent('popup');
+  await page.keyboard.press('Enter');
+  const guide = await opened;
+  await guide.waitForURL(`${fixture.product.sandbox.base_url}/docs/disclosures`);
+  await guide.close();
+
+  await page.emulateMedia({ colorScheme: 'light' });
+  await type(page, 'dark', 'Switch to dark mode');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('html[data-mantine-color-scheme="dark"]');
+  await page.evaluate(`localStorage.removeItem('mantine-color-scheme-value')`);
+
+  await type(page, 'create li', 'Create link');
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Create link' });
+  await dialog.getByLabel('Organization').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+
+  // Offered only where the job can run again.
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: 'Create link' }).waitFor();
+  expect(await page.getByRole('option', { name: 'Run this job again' }).count()).toBe(0);
+  await page.keyboard.press('Escape');
+  const { job_id } = await rejectedCall(fixture.product);
+  await type(page, String(job_id), `Job ${job_id}`);
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Run again' }).waitFor();
+  await type(page, 'run this', 'Run this job again');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: `Run job ${job_id} again` }).waitFor();
+  await page.keyboard.press('Escape');
+
+  await type(page, 'first wr', 'Send first write');
+  await page.keyboard.press('Enter');
+  await page
+    .getByRole('alert')
+    .filter({ hasText: /Accepted as job \d+\./ })
+    .waitFor();
+  await page.getByRole('list', { name: 'Timeline' }).waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });
 

@@ -24,6 +24,9 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   const page = await fixture.open('/requests');
   const row = (text: string) => page.getByRole('row').filter({ hasText: text });
   await row('GET /v1/patients').waitFor();
+  // Only errors are tinted.
+  expect(await row('GET /v1/patients').locator('.mantine-Badge-root').count()).toBe(0);
+  expect(await row(readId(refused)).locator('.mantine-Badge-root').innerText()).toBe('400');
   await expectAccessible(page);
 
   // Part of the path finds the endpoint. The options do not cover the label, even where there is little room below.
@@ -49,6 +52,9 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   await drawer.getByText(refused.body.message).waitFor();
   await drawer.getByText(refused.body.field, { exact: true }).waitFor();
   await drawer.getByText('missing_field', { exact: true }).waitFor();
+  await drawer.getByText(refused.body.remedy).waitFor();
+  const about = drawer.getByRole('link', { name: 'About missing_field' });
+  expect(await about.getAttribute('href')).toBe('/docs/reference/errors#missing_field');
   await expectAccessible(page, { within: '[role=dialog]' });
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await keepMessages(page);
@@ -69,7 +75,7 @@ test('filters by endpoint and status, and shows error, field and job of a reques
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });
 
-test('finds an unknown route and an unauthenticated request by request id, without what the path contained', async () => {
+test('finds an unknown route and an unauthenticated request by request id or path, and explains them', async () => {
   const { api, sandbox } = fixture.product;
   const { patient_mrn } = sandbox.example;
   const unknown = await api.call('GET', `/v1/patient/${patient_mrn}/chart`);
@@ -78,20 +84,32 @@ test('finds an unknown route and an unauthenticated request by request id, witho
   const page = await fixture.open('/requests');
   const rows = page.getByRole('table', { name: 'Requests' }).locator('tbody tr');
   for (const [response, ...texts] of [
-    [unknown, '404', 'GET /v1/patient/{…}/{…}', 'route_not_found'],
+    [unknown, '404', `GET /v1/patient/${patient_mrn}/chart`, 'route_not_found'],
     [stranger, '401', 'GET /v1/staff', 'client_credentials_invalid', 'Unauthenticated'],
   ] as const) {
-    await page.getByLabel('Request ID').fill(readId(response));
+    await page.getByLabel('Path or request ID').fill(readId(response));
+    await page.keyboard.press('Enter');
     await rows.filter({ hasText: readId(response) }).waitFor();
     await expect.poll(() => rows.count()).toBe(1);
     for (const text of texts) expect(await rows.innerText()).toContain(text);
   }
   await rows.click();
-  await page.getByRole('dialog').getByText('Invalid client credentials.').waitFor();
-  expect(await page.content()).not.toContain(patient_mrn);
+  await page.getByRole('dialog').getByText(stranger.body.message).waitFor();
   await page.keyboard.press('Escape');
 
-  await page.getByLabel('Request ID').fill('');
+  await page.getByLabel('Path or request ID').fill('v1/patient/');
+  await page.keyboard.press('Enter');
+  await rows.filter({ hasText: readId(unknown) }).waitFor();
+  await expect.poll(() => rows.count()).toBe(1);
+  await rows.click();
+  const drawer = page.getByRole('dialog');
+  // The path that was sent, and its pattern. What is not stored leaves no hole.
+  await drawer.getByText('/v1/patient/{…}/{…}', { exact: true }).waitFor();
+  await drawer.getByText(unknown.body.remedy).waitFor();
+  expect(await drawer.innerText()).not.toMatch(/… |'…'/);
+  await expectAccessible(page, { within: '[role=dialog]' });
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Clear filters' }).click();
   const endpoint = page.getByRole('combobox', { name: 'Endpoint' });
   await endpoint.fill('unknown');
   await page.getByRole('option', { name: 'Unknown routes' }).click();

@@ -37,6 +37,10 @@ test('switches faults on, applies them and clears them', async () => {
   await page.getByLabel('Once', { exact: true }).check();
   await page.getByRole('switch', { name: 'Writes rejected' }).check();
   await page.getByText('Writes rejected (once)').waitFor();
+  // Active faults are together on top, and in the header of every page.
+  const active = page.getByRole('region', { name: '2 faults are on' });
+  await expect.poll(() => active.getByRole('switch', { includeHidden: true }).count()).toBe(2);
+  await page.getByRole('link', { name: '2 faults on' }).waitFor();
   await expectAccessible(page);
   const { body } = await fixture.product.api.callIn();
   expect((await fixture.product.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.failed');
@@ -45,10 +49,11 @@ test('switches faults on, applies them and clears them', async () => {
   await page.getByRole('button', { name: 'Clear all faults' }).click();
   await page.getByRole('switch', { name: 'Refills rejected', checked: false }).waitFor({ state: 'attached' });
   await expect.poll(faults).toStrictEqual([]);
+  await page.getByRole('link', { name: /faults? on$/ }).waitFor({ state: 'detached' });
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });
 
-test('shows working one-time codes, and locks and unlocks a user', async () => {
+test('shows working passwords and one-time codes, and locks and unlocks a user', async () => {
   const page = await fixture.open('/sandbox');
   const avery = page.getByRole('row').filter({ hasText: 'avery' });
   await avery.getByRole('button', { name: 'Lock', exact: true }).click();
@@ -56,9 +61,8 @@ test('shows working one-time codes, and locks and unlocks a user', async () => {
   await expectAccessible(page);
   await avery.getByRole('button', { name: 'Unlock' }).click();
   await avery.getByText('No', { exact: true }).waitFor();
-  const person = fixture.product.sandbox.larkspur.staff.find(({ username }) => username === 'avery');
-  const { challengeId } = await signIn('/api/login', { userName: 'avery', password: person?.password });
-  const code = await avery.locator('code').innerText();
+  const [password, code] = await avery.locator('code').allInnerTexts();
+  const { challengeId } = await signIn('/api/login', { userName: 'avery', password });
   const session = await signIn('/api/login/code', { challengeId, code, rememberDevice: 'N' });
   expect(session.sessionToken).toEqual(expect.any(String));
   const clinic = page.getByRole('link', { name: 'Open practice' });

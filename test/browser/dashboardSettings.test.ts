@@ -21,6 +21,16 @@ describe('settings page', () => {
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'Front desk' }).click();
+    // The picture follows what is typed.
+    const preview = page.locator('.link-preview');
+    await page.getByLabel('Name', { exact: true }).fill('Front desk, renamed');
+    await preview.getByText('Front desk, renamed uses this connection').waitFor();
+    await page.getByLabel('Color', { exact: true }).fill('#ffee00');
+    const background = () =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('.link-preview-button')).backgroundColor`);
+    await expect.poll(background).toBe('rgb(255, 238, 0)');
+    await page.getByLabel('Color', { exact: true }).fill('');
+    await page.getByLabel('Name', { exact: true }).fill('Front desk');
     await page.getByLabel('Allowed origins').fill('not an origin');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').first().waitFor();
@@ -58,6 +68,17 @@ describe('settings page', () => {
     const limited = secrets.getByRole('row').filter({ hasText: 'Read only' });
     await limited.getByText('Organization practice-7').waitFor();
     await limited.getByText('Jun 30, 2099').waitFor();
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  });
+
+  test('shows what is in force for the sign-in of operators, and which setting changes it', async () => {
+    const page = await fixture.open('/settings/sign-in');
+    const rule = (setting: string) => page.getByRole('row').filter({ hasText: setting });
+    await rule('OPERATOR_SESSION_IDLE_MINUTES').getByText('15', { exact: true }).waitFor();
+    await rule('OIDC_ISSUER').getByText('Not set').waitFor();
+    // What only matters with single sign-on is shown with it.
+    expect(await rule('OIDC_ROLES').count()).toBe(0);
+    await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 

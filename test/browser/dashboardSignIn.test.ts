@@ -8,9 +8,8 @@ import { type DashboardFixture, expectAccessible, signIn, startDashboard } from 
 
 let fixture: DashboardFixture;
 beforeAll(async () => {
-  // Passkeys need a host name.
-  const port = `${await freePort()}`;
-  const env = { PORT: port, BASE_URL: `http://localhost:${port}`, OPERATOR_SECOND_FACTOR: 'required' };
+  // The host that a sandbox listens on unless it is told otherwise: passkeys need a name.
+  const env = { PORT: `${await freePort()}`, HOST: 'localhost', OPERATOR_SECOND_FACTOR: 'required' };
   fixture = await startDashboard({ env });
 });
 afterAll(() => fixture?.close());
@@ -63,8 +62,9 @@ test('an operator changes a temporary password, sets up the required second fact
   await page.context().close();
 });
 
-test('an operator registers a passkey, signs in with it, confirms the identity with it and deletes it', async () => {
+test('an operator registers a passkey on the URL that the sandbox prints, signs in with it, confirms the identity with it and deletes it', async () => {
   const page = await openPage();
+  expect(new URL(page.url()).hostname).toBe('localhost');
   await addAuthenticator(page);
   const operator = await newOperator(fixture.product, 'operator');
   await signIn(page, operator);
@@ -92,10 +92,58 @@ test('an operator registers a passkey, signs in with it, confirms the identity w
   await page.context().close();
 });
 
-/** The sign-in page, in a browser without cookies. */
-async function openPage(): Promise<Page> {
+test('a right password asks for the only passkey at once, with the recovery code behind a link', async () => {
+  const page = await openPage();
+  await addAuthenticator(page);
+  const operator = await newOperator(fixture.product, 'operator');
+  await signIn(page, operator);
+  await page.getByRole('button', { name: 'Add passkey' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor();
+  const [recovery_code = ''] = await page.locator('code').allInnerTexts();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
+  await signOut(page, operator.email);
+  await signIn(page, operator);
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+
+  // The browser's dialog is closed without a passkey.
+  await signOut(page, operator.email);
+  await page.evaluate(`navigator.credentials.get = async () => {
+    throw new DOMException('The operation was not allowed.', 'NotAllowedError');
+  }`);
+  await signIn(page, operator);
+  await page.getByRole('alert').filter({ hasText: 'No passkey was used' }).waitFor();
+  await page.getByRole('button', { name: 'Use your passkey' }).waitFor();
+  expect(await page.getByLabel('Recovery code').isVisible()).toBe(false);
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Use a recovery code' }).click();
+  await page.getByLabel('Recovery code').fill(recovery_code);
+  await page.keyboard.press('Enter');
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.context().close();
+});
+
+test('offers passkeys among the suggestions of the email field', async () => {
+  const page = await openPage({ suggestions: true });
+  await addAuthenticator(page);
+  const operator = await newOperator(fixture.product, 'operator');
+  await signIn(page, operator);
+  await page.getByRole('button', { name: 'Add passkey' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
+  await page.getByRole('button', { name: operator.email }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  // The security key in software chooses the first suggestion by itself.
+  await page.waitForResponse((response) => response.url().endsWith('/session/passkey') && response.ok());
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.context().close();
+});
+
+/** The sign-in page, in a browser without cookies. Passkeys are suggested only where a test is about that. */
+async function openPage({ suggestions = false } = {}): Promise<Page> {
   const context = await fixture.browser.newContext({ viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
+  if (!suggestions) await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false');
   await page.goto(fixture.product.sandbox.dashboard.url);
   return page;
 }

@@ -211,6 +211,55 @@ describe('reading', () => {
   });
 });
 
+describe('the quickstart', () => {
+  test('works by its buttons alone, from the first request to the chart', async () => {
+    const page = await open('/docs', { colorScheme: 'dark', reducedMotion: 'reduce' });
+    const run = page.locator('button.run');
+    await soon(() => run.count()).toBe(5);
+    const { client_secret, larkspur } = product.sandbox;
+    const code = (index: number) => page.locator('figure[data-run] code').nth(index).innerText();
+    const outcome = (index: number) => page.locator('.ran').nth(index);
+    const press = async (index: number) => {
+      await run.nth(index).click();
+      await soon(() => outcome(index).locator('.status').first().innerText()).toMatch(/^200 OK in \d+ ms$/);
+    };
+    // The samples of the page have the values of this sandbox.
+    expect(await code(0)).toContain(`'client_secret: ${client_secret}'`);
+    expect(await page.locator('code.python').innerText()).toContain(`client_secret="${client_secret}"`);
+    await press(0);
+    await soon(() => outcome(0).innerText()).toContain('"mrn": "LK100001"');
+    await press(1);
+    const job_id = /"job_id": (\d+)/.exec(await outcome(1).innerText())?.[1] ?? '';
+    expect(await outcome(1).locator('a.button').getAttribute('href')).toBe(
+      `/dashboard/clients/${product.sandbox.client_id}/jobs/${job_id}`,
+    );
+    expect(await code(2)).toContain(`job_id=${job_id}"`);
+    expect(await code(3)).toContain(`/v1/jobs/${job_id} `);
+    await outcome(1).locator('.wait').click();
+    await soon(() => outcome(1).innerText()).toContain('"event_type": "telephone_encounter.created"');
+    await press(2);
+    await soon(() => outcome(2).innerText()).toContain(`"job_id": "${job_id}"`);
+    await press(3);
+    await soon(() => outcome(3).innerText()).toContain('"status": "succeeded"');
+    expect(await accessibilityViolations(page)).toStrictEqual([]);
+    await press(4);
+    const [chart] = await Promise.all([page.waitForEvent('popup'), outcome(4).locator('a.button').click()]);
+    await soon(() => chart.url()).toMatch(new RegExp(`^${larkspur.url}/`));
+    await soon(() => chart.locator('body').innerText()).toContain('LK100001');
+    await chart.close();
+    // The same from the write itself, in one click.
+    const [opened] = await Promise.all([page.waitForEvent('popup'), outcome(1).locator('button.larkspur').click()]);
+    await soon(() => opened.locator('body').innerText()).toContain('LK100001');
+    await page.context().close();
+  });
+
+  test('a heading that moved to another page is found there', async () => {
+    const page = await open('/docs/fhir#parallel-writes');
+    await soon(() => path(page)).toBe('/docs/fhir-mapping#parallel-writes');
+    await page.close();
+  });
+});
+
 describe('trying requests', () => {
   let page: Page;
   beforeAll(async () => {
@@ -234,8 +283,13 @@ describe('trying requests', () => {
 
   test('sends the first write with one click and shows its event', async () => {
     const article = await goToForm('telephone-encounters.create');
+    // The samples make room, and the response is brought into view.
+    await soon(() => article.locator('.samples').isVisible()).toBe(false);
     await article.locator('.send').click();
     await soon(() => status(article)).toMatch(/^200 OK in \d+ ms$/);
+    const shown_at = async () => (await article.locator('.result .code').first().boundingBox())?.y ?? 9_999;
+    await soon(shown_at).toBeLessThan(700);
+    await soon(() => page.evaluate('document.activeElement.textContent')).toMatch(/^200 OK/);
     await expect
       .poll(() => article.locator('.result').innerText())
       .toMatch(/x-request-id[\s\S]*"success": true[\s\S]*"job_id"/);

@@ -91,7 +91,9 @@ test('a day at the clinic, run by an application and watched on the EMR’s scre
     expect(shown).toContain(part);
   }
   expect(await accessibilityViolations(page)).toStrictEqual([]);
-  const chart = await readText(new URL(printed.Done?.match(/http\S+/)?.[0] ?? '').pathname);
+  await page.goto(product.sandbox.larkspur.url + new URL(printed.Done?.match(/http\S+/)?.[0] ?? '').pathname);
+  // The text of all tabs.
+  const chart = await page.locator('main').textContent();
   for (const part of [printed.Claim ?? '', '25.50', 'Cardiology opinion', 'summary.png', 'Call back']) {
     expect(chart).toContain(part);
   }

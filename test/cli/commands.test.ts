@@ -44,7 +44,9 @@ test('opens every job that the list shows, also of another account', async () =>
   const shown = (await run('jobs', 'get', String(job_id))).stdout;
   expect(shown).toMatch(/^Account +another-user /m);
   expect(shown).toContain('The timeline needs the access token of this account.');
-  expect((await run('jobs', 'get', '999999999')).stderr).toContain("Job with ID '999999999' not found.");
+  expect((await run('jobs', 'get', '999999999')).stderr).toMatch(
+    /^Job with ID '999999999' not found\.\n→ .*\n {2}http:\S+#record_not_found\n {2}Request \w{32}\n$/,
+  );
 });
 
 test('lists, shows, follows and repeats jobs', async () => {
@@ -56,12 +58,16 @@ test('lists, shows, follows and repeats jobs', async () => {
 
   const { jobs } = await json('jobs', 'list', '--status', 'failed', '--limit', '5');
   expect(jobs[0]).toMatchObject({ job_id, status: 'failed' });
-  expect((await run('jobs', 'list')).stdout).toMatch(
-    new RegExp(`^JOB +TYPE .*\n(.*\n)*${job_id} +telephone_encounter`),
-  );
+  const row = `${job_id} +telephone_encounter\\S* +failed .* sandbox-practice +sandbox-user +The clinic does not accept this`;
+  expect((await run('jobs', 'list')).stdout).toMatch(new RegExp(`^JOB +TYPE .*\n(.*\n)*${row}`));
   const { job } = await json('jobs', 'get', String(job_id));
   expect(job.timeline.length).toBeGreaterThan(0);
-  expect((await run('jobs', 'get', String(job_id))).stdout).toMatch(/^Status +failed$/m);
+  const shown = (await run('jobs', 'get', String(job_id))).stdout;
+  expect(shown).toMatch(
+    /^Status +failed\nReason +The clinic does not accept this at the moment\.\nPatient +MRN LK\d+$/m,
+  );
+  expect(shown).toMatch(/^Created +[-\d]+ [:\d]+ \S+$/m);
+  expect(shown).not.toMatch(/[{}]/);
 
   const again = await run('jobs', 'run-again', String(job_id), '--watch', '--json');
   expect(again.code, again.stderr).toBe(0);
@@ -77,7 +83,9 @@ test('lists, shows and resends events', async () => {
   const { job_id } = (await fixture.api.callIn()).body;
   const { id } = await fixture.api.untilEvent(job_id);
   expect((await json('events', 'list', '--job', String(job_id))).events).toMatchObject([{ id }]);
-  expect((await run('events', 'list')).stdout).toContain(id);
+  expect((await run('events', 'list')).stdout).toMatch(
+    new RegExp(`^${id} +telephone_encounter.created +${job_id} .* no endpoints$`, 'm'),
+  );
   expect((await json('events', 'get', id)).event).toMatchObject({ id, type: 'telephone_encounter.created' });
   expect(await json('events', 'resend', id)).toStrictEqual({ event_id: id, deliveries: 0 });
   const unknown = await run(
@@ -129,6 +137,9 @@ test('lists and syncs accounts, and shows requests', async () => {
   // Requests are logged after their response.
   await expect.poll(requests).toContain('sync.create');
   expect(await requests()).not.toContain('requests.list');
+  const listed = await json('requests', 'list', '--endpoint', 'sync.create', '--limit', '1');
+  expect(listed.requests).toMatchObject([{ endpoint: 'sync.create', status: 200 }]);
+  expect((await run('requests', 'list', '--utc')).stdout).toMatch(/^AT \(UTC\) +STATUS .*\n[-\d]+ [:\d]+ +\d{3} /);
 });
 
 test('sends any request, and explains what does not fit', async () => {
@@ -139,8 +150,12 @@ test('sends any request, and explains what does not fit', async () => {
   await writeFile(file, JSON.stringify({ search_by: 'mrn', mrn: patient_mrn }));
   expect(await json('api', 'post', '/v1/patients/fetch', '--data', `@${file}`)).toHaveProperty('job_id');
 
-  const wrong = await run('api', 'post', '/v1/patients', '--data', '{"first_name":"Ada"}');
-  expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^.*last_name.*\n$/) });
+  const wrong = await run('api', 'post', '/v1/patients', '-d', '{"first_name":"Ada"}');
+  expect(wrong).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^.*last_name.*\n→ .*\n {2}http:\S+\n.*\n$/),
+  });
   expect(await run('api', 'post', '/v1/patients', '--data', '{oops')).toMatchObject({
     code: 2,
     stderr: '--data must be a JSON object, or @ and the name of a file with one.\n',
@@ -245,9 +260,19 @@ test('explains wrong credentials, an unreachable service and wrong usage in one 
   });
   expect((await runHere(['jobs', 'list'], { ...exposed, CHARTWIRE_INSECURE_HTTP: 'on' })).code).toBe(4);
   const usage: [args: string[], message: RegExp][] = [
-    [['jobs', 'list', '--state', 'x'], /^Unknown option '--state'\. See: chartwire jobs list --help\n$/],
+    [
+      ['jobs', 'list', '--state', 'x'],
+      /^Unknown option '--state'\. Did you mean '--status'\? See: chartwire jobs list --help\n$/,
+    ],
     [['jobs', 'get'], /^Missing required argument 'job_id'\. See: chartwire jobs get --help\n$/],
     [['jobs', 'explode'], /^Unknown command 'jobs explode'\. See: chartwire jobs --help\n$/],
+    [['jobs', 'gte'], /^Unknown command 'jobs gte'\. Did you mean 'get'\? See: chartwire jobs --help\n$/],
+    [['jbos'], /^Unknown command 'jbos'\. Did you mean 'jobs'\? See: chartwire --help\n$/],
+    [['jobs', 'list', '--stauts', 'x'], /^Unknown option '--stauts'\. Did you mean '--status'\? /],
+    [['jobs', 'list', '--status', 'faield'], /cancelled\. Did you mean 'failed'\? See: chartwire jobs list --help\n$/],
+    [['trigger', 'patient.craeted'], /^There is no event 'patient\.craeted'\. Did you mean 'patient\.created'\? /],
+    [['sandbox', 'fault', 'refsue'], /^There is no fault 'refsue'\. Did you mean 'refuse'\? /],
+    [['completion', 'tcsh'], /^Command-argument value 'tcsh' is invalid/],
     [['explode'], /^Unknown command 'explode'\. See: chartwire --help\n$/],
     [['jobs'], /^Usage: chartwire jobs/],
     [['listen', '--forward-to', 'http://198.51.100.1/x'], /must use https/],
@@ -295,7 +320,11 @@ test('explains a program that is not Chartwire, an older service, and what canno
   const unknown = JSON.stringify({ success: false, code: 'route_not_found', message: 'There is no such endpoint.' });
   await expectAll(at(await startOther(404, unknown)), 1, /^The service at .* older than this command\. Update .*\n$/);
   const broken = JSON.stringify({ success: false, code: 'internal', message: 'Internal error.' });
-  await expectAll(at(await startOther(400, broken)), 1, /^Internal error\. See the service’s log for the cause\.\n$/);
+  await expectAll(
+    at(await startOther(400, broken)),
+    1,
+    /^Internal error\.\n→ See the service’s log for the cause\.\n$/,
+  );
 
   await expectAll(at('localhost:4000'), 5, /^The URL of the service in .* is not valid\. .*\n$/);
   const secret = { CHARTWIRE_CLIENT_SECRET: `${fixture.sandbox.client_secret}\n` };
@@ -321,6 +350,12 @@ test('checks the installation, and says what to do about a problem', async () =>
   const others = checks.filter(({ name }: { name: string }) => name !== 'outbound');
   expect(others.map(({ name, status }: { name: string; status: string }) => [name, status])).toStrictEqual(
     names.map((name) => [name, 'ok']),
+  );
+  // Started on another port than the settings of this command name.
+  const { port: own_port } = new URL(fixture.sandbox.base_url);
+  const elsewhere = await runHere(['doctor'], { ...fixture.env, PORT: '', BASE_URL: '' });
+  expect(elsewhere.stdout).toMatch(
+    new RegExp(`^ok +ports +the service is running at \\S+:${own_port} and ready$`, 'm'),
   );
   const other = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());

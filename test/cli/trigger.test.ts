@@ -38,6 +38,27 @@ test('leaves no fault behind and keeps the account linked', async () => {
   expect(account).toMatchObject({ status: 'active', waiting_jobs: 0 });
 });
 
+test('says what it waits for while the EMR fails, and gives up with the state of the job and its last reason', async () => {
+  await runHere(['sandbox', 'fault', 'error_500'], fixture.env);
+  const { code, stdout, stderr } = await runHere(['trigger', 'patient.created', '--timeout', '3'], fixture.env);
+  expect({ code, stdout }).toStrictEqual({ code: 6, stdout: '' });
+  const [, job_id = ''] =
+    /^Job (\d+): retrying \(attempt 1\)\. Larkspur responded with an error \(500\)\.$/m.exec(stderr) ?? [];
+  expect(stderr.trimEnd().split('\n').at(-1)).toMatch(
+    new RegExp(
+      `^Job ${job_id} has not finished within 3 seconds: retrying \\(attempt \\d\\)\\. Last reason: Larkspur responded with an error \\(500\\)\\. It continues in the service\\. Follow it with: chartwire jobs watch ${job_id}$`,
+    ),
+  );
+  expect((await runHere(['jobs', 'list'], fixture.env)).stdout).toMatch(
+    new RegExp(
+      `^${job_id} +patient\\.create +retrying \\(attempt \\d\\) .* Larkspur responded with an error \\(500\\)\\.$`,
+      'm',
+    ),
+  );
+  await runHere(['sandbox', 'fault', '--off'], fixture.env);
+  expect((await runHere(['jobs', 'watch', job_id], fixture.env)).code).toBe(0);
+});
+
 test('lists the events, and refuses others in one sentence', async () => {
   const { stdout } = await runHere(['trigger', '--json'], fixture.env);
   expect(JSON.parse(stdout).events.map(({ type }: { type: string }) => type)).toStrictEqual(event_types);

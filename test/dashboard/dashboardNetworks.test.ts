@@ -28,7 +28,7 @@ describe('outside of DASHBOARD_NETWORKS', () => {
     '/dashboard/',
     '/dashboard/settings/clients',
     '/dashboard/files/main.js',
-    '/dashboard/files/icon.svg',
+    '/dashboard/files/brand/icon.svg',
     '/dashboard/api',
     '/dashboard/api/session',
     '/dashboard/api/unknown',

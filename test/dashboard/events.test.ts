@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { verifyWebhook } from '../../src/platform/security/signatures.ts';
+import { toReplay } from '../../web/dashboard/pages/events/replay.ts';
 import { newClient } from '../api/support.ts';
 import { newOperator } from '../harness/operator.ts';
 import { type Responder, respondWith, startReceiver } from '../harness/receiver.ts';
@@ -62,6 +66,7 @@ describe('the events list', () => {
   test('can be filtered by type, status, job, account and time', async () => {
     await register(respondWith(200));
     const id = await writeUntil(fixture, 'success');
+    expect((await get('events')).body.rows).toMatchObject([{ endpoints: 1, delivered: 1 }]);
     const [row] = (await get('events')).body.rows;
     const hits = [
       'event_type=telephone_encounter.created',
@@ -109,6 +114,26 @@ describe('an event', () => {
     expect(first.duration_ms).toBeGreaterThanOrEqual(0);
     expect(first.snippet).toHaveLength(500);
     expect(first.snippet).toMatch(/^first line\nsecond \ufffdxxx/);
+  });
+
+  test('shows what the last attempt was signed with, and how to send it again signed anew', async () => {
+    const { receiver } = await register(respondWith(204));
+    const id = await writeUntil(fixture, 'success');
+    const { event } = (await get(`events/${id}`)).body;
+    const [delivery] = event.deliveries;
+    const [sent] = receiver.received;
+    const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+    expect(delivery.signed_headers).toStrictEqual(Object.fromEntries(names.map((name) => [name, sent?.headers[name]])));
+    // The secret of an endpoint is shown only when it is created or rotated.
+    const rotated = (await post(`webhooks/${delivery.webhook_id}/rotate-secret`, { immediately: true })).body;
+    const command = toReplay({ id, body: event.body, url: receiver.url });
+    const env = { PATH: process.env.PATH, WEBHOOK_SECRET: rotated.webhook_secret };
+    await promisify(execFile)('bash', ['-c', command], { env });
+    const replayed = receiver.received.at(-1);
+    const secrets = [rotated.webhook_secret];
+    const now_s = Date.now() / 1000;
+    expect(verifyWebhook(replayed?.headers ?? {}, replayed?.body ?? '', { secrets, now_s })).toBe('valid');
+    expect(replayed?.body).toBe(event.body);
   });
 
   test('stores the response snippet of a success, but no binary content', async () => {

@@ -40,7 +40,9 @@ test('creates the operator with the invited access and signs in, once', async ()
   expect(pending).toMatchObject({ id, email: 'invited@example.org', expired: false, all_clients: false, clients });
   const stored = JSON.stringify(await fixture.owner`SELECT * FROM operator_invitations`);
   expect(stored).not.toContain(token);
-  expect((await find(token)).body.email).toBe('invited@example.org');
+  const inviter_name = 'Sandbox owner';
+  const offer = { success: true, email: 'invited@example.org', inviter_name, role: null, second_factor: false };
+  expect((await find(token)).body).toStrictEqual(offer);
   for (const password of ['short', 'Sunshine2031!']) {
     expect((await accept(token, { password })).body, password).toMatchObject({ field: 'password' });
   }

@@ -4,7 +4,7 @@ import { newClient } from '../api/support.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { patient, setFault, until } from '../journeys/support.ts';
+import { endPauses, patient, pauseAfterFailure, setFault, until } from '../journeys/support.ts';
 import { finishedCall, lostCall, rejectedCall } from './finishedCalls.ts';
 
 let fixture: TestSandbox;
@@ -39,6 +39,32 @@ describe('the jobs list', () => {
     const second = await list(`?type=telephone_encounter.create&page_size=2&before=${first.next}`);
     expect(ids(second)[0]).toBe(created[0]);
     expect(JSON.stringify([first, second])).not.toContain(fixture.sandbox.example.patient_mrn);
+  });
+
+  test('shows a job whose attempts fail as retrying, with the failing step, and counts it', async () => {
+    await setFault(fixture.api, 'create_telephone_encounter', 'error_500', { times: 99 });
+    const { body } = await fixture.api.callIn();
+    await pauseAfterFailure(fixture.owner, body.job_id);
+    const page = await list('?state=retrying');
+    expect(page).toMatchObject({ rows: [{ job_id: body.job_id, state: 'retrying' }], count: { jobs: 1, more: false } });
+    const [row] = page.rows;
+    expect(row.retrying_since).toBeTypeOf('string');
+    // What was sent may have arrived: the step is open, and is looked up.
+    expect(row.failing_step).toBe('create_encounter');
+    expect(await getJob(body.job_id)).toMatchObject({ state: 'retrying', failing_step: 'create_encounter' });
+    const { organization_id, emr } = await getJob(body.job_id);
+    for (const query of [`organization_id=${organization_id}`, `emr=${emr.toLowerCase()}`]) {
+      expect(ids(await list(`?state=retrying&${query}`)), query).toStrictEqual([body.job_id]);
+    }
+    for (const query of [`organization_id=${'0'.repeat(32)}`, 'emr=none']) {
+      expect((await list(`?state=retrying&${query}`)).count, query).toStrictEqual({ jobs: 0, more: false });
+    }
+    // Before the first write there is no step.
+    await fixture.api.control('DELETE', '/control/faults');
+    await endPauses(fixture.owner);
+    await fixture.api.untilEvent(body.job_id);
+    expect(ids(await list('?state=retrying'))).toStrictEqual([]);
+    expect(await getJob(body.job_id)).toMatchObject({ state: 'succeeded', retrying_since: null, failing_step: null });
   });
 
   test('can be filtered by state, type, account and time', async () => {

@@ -13,18 +13,18 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 beforeEach(() => fixture.api.control('DELETE', '/control/faults'));
 
-type Switch = { id: string; label: string; description: string; on: boolean; once: boolean };
+type Switch = { id: string; group: string; label: string; description: string; on: boolean; once: boolean };
 const state = async () => (await operator.get('sandbox')).body.sandbox;
 const find = async (id: string): Promise<Switch> => (await state()).switches.find((each: Switch) => each.id === id);
 const faults = async () => (await fixture.api.control('GET', '/control/faults')).body.faults;
 const turn = (id: string, to: string) => operator.post(`sandbox/faults/${id}`, { to });
 
-test('responses contain neither the control token nor passwords', async () => {
+test('responses contain the passwords of the made-up staff, but neither the control token nor what codes are made from', async () => {
   const { larkspur } = fixture.sandbox;
   const reported = JSON.stringify((await operator.get('sandbox')).body);
   expect(reported).not.toContain(larkspur.control_token);
   for (const { password, totp_secret } of larkspur.staff) {
-    expect(reported).not.toContain(password);
+    expect(reported).toContain(password);
     expect(reported).not.toContain(totp_secret);
   }
 });
@@ -33,6 +33,7 @@ describe('a fault', () => {
   test('can be turned on and off with every switch', async () => {
     const { switches } = await state();
     expect(switches.length).toBeGreaterThan(10);
+    expect(new Set(switches.map(({ group }: Switch) => group))).toStrictEqual(new Set(['down', 'lost', 'refused']));
     for (const { id, label, description } of switches as Switch[]) {
       expect(label && description).toBeTruthy();
       expect((await turn(id, 'on')).status, id).toBe(200);
@@ -116,6 +117,11 @@ test('read-only operators cannot change anything', async () => {
     expect((await operator.post(path, body)).status, path).toBe(403);
   }
   expect((await operator.delete('sandbox/faults')).status).toBe(403);
+  // Like the one-time codes, which they may read.
+  const chart = { client_id: fixture.sandbox.client_id, mrn: fixture.sandbox.example.patient_mrn };
+  expect((await operator.post('sandbox/open', chart)).status).toBe(200);
+  await fixture.owner`UPDATE operators SET role = 'support'`;
+  expect((await operator.post('sandbox/open', chart)).status).toBe(403);
   await fixture.owner`UPDATE operators SET role = 'owner'`;
 });
 

@@ -213,7 +213,7 @@ describe('the code of the guides', () => {
 /** The code blocks of a guide in a language. */
 function readBlocks(guide: string, language: string): string[] {
   const text = readFileSync(join(root, `docs/guides/${guide}.md`), 'utf8');
-  return [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)]
+  return [...text.matchAll(/^```(\w+)[^\n]*\n([\s\S]*?)^```/gm)]
     .filter(([, name]) => name === language)
     .map(([, , code = '']) => code);
 }

@@ -2,7 +2,10 @@ import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { sign_in_ways } from '../../src/emr/fhir/sign-in/signInWays.ts';
 import { groups } from '../../src/model/groups.ts';
+import { job_states } from '../../src/product/jobs/jobs.ts';
+import { retry_delays_ms } from '../../src/product/webhooks/deliveries.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 import { renderMarkdown, rewriteLinks } from '../../src/surfaces/docs/markdown.ts';
 import { markdownPath, pages } from '../../src/surfaces/docs/navigation.ts';
@@ -96,7 +99,7 @@ describe('every page', () => {
   });
 
   test('has images that exist, with a description', async () => {
-    const images = [...texts.values()].flatMap((text) => text.match(/<img [^>]*>/g) ?? []);
+    const images = [...texts.values()].flatMap((text) => text.match(/<img (?!src="\/docs\/brand\/)[^>]*>/g) ?? []);
     expect(images.length).toBeGreaterThan(4);
     for (const image of images) {
       expect(image).toMatch(/\salt="[^"]+"/);
@@ -104,6 +107,15 @@ describe('every page', () => {
       const response = await get(address);
       expect([address, response.status, response.headers.get('content-type')]).toEqual([address, 200, 'image/webp']);
     }
+  });
+
+  test('has the base URL of the installation in its samples', () => {
+    for (const { path, content } of pages) {
+      if (content === 'overview' || !('file' in content)) continue;
+      expect(texts.get(path)?.match(/localhost:4000|chartwire\.example\.com/), path).toBeNull();
+    }
+    for (const path of ['/docs', '/docs/webhooks', '/docs/link', '/docs/client-libraries', '/docs/reference/errors'])
+      expect(texts.get(path), path).toContain(fixture.sandbox.base_url);
   });
 
   test('has its text as Markdown, whose links lead to Markdown', async () => {
@@ -119,6 +131,39 @@ describe('every page', () => {
       expect(text.replace(/^```[\s\S]*?^```/gm, '')).not.toMatch(/\]\((?!https?:|\/|#)/);
     }
     expect(await (await get('/docs/quickstart.md')).text()).toContain('](/docs/concepts.md)');
+  });
+});
+
+describe('the diagrams', () => {
+  const read = (path: string) =>
+    [...(texts.get(path) ?? '').matchAll(/<svg class="(?:wide|narrow)"[\s\S]*?<\/svg>/g)].map(([svg]) => svg);
+  const words = (svg: string) => svg.replace(/<[^>]*>/g, ' ').replace(/[\s\u00a0]+/g, ' ');
+
+  test('have a text alternative, two layouts and no colors of their own', () => {
+    const drawn = [...texts.keys()].flatMap((path) => read(path));
+    expect(drawn).toHaveLength(12);
+    for (const svg of drawn) {
+      expect(svg).toMatch(/role="img" aria-label="[^"]{60,}"/);
+      expect(svg).not.toMatch(/\s(fill|stroke)=|NaN|undefined/);
+    }
+    expect(drawn.filter((svg) => svg.startsWith('<svg class="narrow"'))).toHaveLength(6);
+  });
+
+  test('show the states and the times of the code', () => {
+    for (const svg of read('/docs/concepts').slice(2))
+      for (const state of job_states) expect(words(svg)).toContain(` ${state} `);
+    for (const state of job_states)
+      expect(texts.get('/docs/concepts')).toMatch(new RegExp(`<code>${state.replace('_', '_(<wbr>)?')}</code>`));
+    for (const svg of read('/docs/webhooks')) {
+      expect(svg.match(/<circle/g)).toHaveLength(retry_delays_ms.length);
+      for (const pause of ['5 s', '5 min', '30 min', '2 h', '24 h']) expect(words(svg)).toContain(pause);
+      expect(words(svg)).toContain('3.1 days');
+    }
+    for (const svg of read('/docs/fhir-sign-in')) {
+      const shown = sign_in_ways.map(({ name }) => words(svg).indexOf(` ${name} `));
+      expect(shown).toStrictEqual([...shown].sort((a, b) => a - b));
+      expect(shown).not.toContain(-1);
+    }
   });
 });
 
@@ -196,7 +241,7 @@ describe('for programs and browsers', () => {
   });
 
   test.each([
-    ['/favicon.ico', '/docs/icon.svg'],
+    ['/favicon.ico', '/docs/brand/icon.svg'],
     ['/docs/', '/docs'],
     ['/docs/quickstart', '/docs'],
   ])('%s leads to %s', async (path, target) => {

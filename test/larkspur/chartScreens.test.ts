@@ -48,6 +48,9 @@ test('the chart shows insurance, guarantors, alerts, balances, encounters, order
     'Exampleton Reference Laboratory',
     'Sasha Referrell',
     'Active coverage',
+    '<dt>Allergies</dt><dd><strong class="tag">Latex allergy',
+    '<dt>PCP</dt><dd>Harper Samplewell',
+    'Upcoming visits',
     'insurance ',
   ]) {
     expect(text, expected).toContain(expected);
@@ -72,7 +75,7 @@ test('lists documents by folder and serves them only as downloads', async () => 
   expect((await visit(`/patients/10002/documents/${recordId}`)).status).toBe(404);
 });
 
-test('the schedule shows one day with providers as columns and appointments and blocks in time rows', async () => {
+test('the schedule shows one day with providers as columns, and entries as high as they are long', async () => {
   const booking = { patientId: '10001', providerId: '502', facilityId: '11', visitTypeCode: 'NP' };
   const booked = await post('/api/appointments', { externalRef: 'a', ...booking, startsAt: '03/15/2026 08:40' });
   await clinic.control('POST', '/control/blocks', {
@@ -83,22 +86,27 @@ test('the schedule shows one day with providers as columns and appointments and 
   });
   const { text } = await visit('/schedule?date=2026-03-15');
   expect(text).toContain('<strong>Sunday, March 15, 2026</strong>: 1 appointment');
-  expect(text.match(/<th scope="col">/g)).toHaveLength(9);
-  expect(text).toMatch(
-    /<th scope="row">08:30<\/th><td><\/td><td><p class="entry"><a href="\/patients\/10001">Testpatient, Ada/,
+  expect(text.match(/<section class="column"/g)).toHaveLength(8);
+  const [, first = '', second = ''] = text.split('<section class="column"');
+  // From 8:00 in steps of five minutes: eight of them later, six long.
+  expect(second).toMatch(
+    /<li class="entry status-PEN at-8 for-6 lanes-1-to-1-of-1" id="appointment-\d+">\s*<a href="\/appointments\/\d+" title="New patient, 30 min, Pending"><span class="time">08:40<\/span> Testpatient, Ada/,
   );
-  expect(text).toContain('08:40 NP</a>, 30&nbsp;min');
-  expect(text).toMatch(/09:00<\/th><td><p class="entry block">Fire drill<br><span class="muted">09:00 to 10:00/);
-  expect(text).toMatch(/09:30<\/th><td><p class="entry block">Fire drill<br><span class="muted">continued/);
-  expect((await visit('/schedule')).text).toContain('Tuesday, March 10, 2026');
+  expect(second).toContain('New from API');
+  expect(first).toContain('<li class="entry block at-12 for-12 lanes-1-to-1-of-1">Fire drill');
+  expect(text).not.toContain('class="now');
+  const today = (await visit('/schedule')).text;
+  expect(today).toContain('Tuesday, March 10, 2026');
+  // 11:00 at the practice.
+  expect(today).toContain('<li class="now at-36"');
   for (const invalid of ['2026-02-30', 'x', '9999-99-99']) {
     expect((await visit(`/schedule?date=${invalid}`)).text).toContain('Tuesday, March 10, 2026');
   }
   const struck = '<s><span class="nowrap">03/15/2026 08:40</span></s>';
   expect((await visit('/patients/10001')).text).not.toContain(struck);
   await clinic.control('PATCH', `/control/appointments/${booked.body.recordId}`, { statusCode: 'CAN' });
-  expect((await visit('/schedule?date=2026-03-15')).text).toContain(
-    '<p class="entry inactive"><a href="/patients/10001"',
+  expect((await visit('/schedule?date=2026-03-15')).text).toMatch(
+    /<li class="entry status-CAN at-8 for-6 lanes-1-to-1-of-1 inactive"/,
   );
   expect((await visit('/patients/10001')).text).toContain(struck);
 });

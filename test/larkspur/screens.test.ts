@@ -112,10 +112,12 @@ test('the chart shows a telephone encounter written over the API', async () => {
     expect(text).toContain(expected);
   }
   expect(text).not.toContain('<script');
-  const [, links = ''] = /<nav class="parts" aria-label="Chart">(.*?)<\/nav>/s.exec(text) ?? [];
-  const anchors = [...links.matchAll(/href="#([^"]+)"/g)].map(([, anchor]) => anchor);
-  expect(anchors).toStrictEqual([...text.matchAll(/<section class="card" id="([^"]+)"/g)].map(([, id]) => id));
-  expect(anchors).toContain('telephone-encounters');
+  const [, links = ''] = /<nav class="tabs" aria-label="Chart">(.*?)<\/nav>/s.exec(text) ?? [];
+  const tabs = [...links.matchAll(/href="#([^"]+)"/g)].map(([, anchor]) => anchor);
+  expect(tabs).toStrictEqual([...text.matchAll(/<div class="tab" id="([^"]+)"/g)].map(([, id]) => id));
+  const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+  expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toStrictEqual([]);
+  expect(text).toMatch(/<span>Female<\/span><span>\d+ years<\/span>/);
 });
 
 test('edits contact details in a form and shows the change in the history', async () => {

@@ -294,6 +294,7 @@ describe('a sign-in on the EMR’s page', () => {
       success: true,
       public_token: expect.stringMatching(/^pt_/),
       return_to: null,
+      practice: expect.objectContaining({ pass: expect.stringMatching(/^pp_/) }),
     });
     expect(await fixture.owner`SELECT FROM page_sign_ins`).toHaveLength(0);
     const [account] = await fixture.owner`SELECT emr_user_id FROM accounts ORDER BY linked_at DESC LIMIT 1`;

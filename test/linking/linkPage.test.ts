@@ -87,6 +87,8 @@ describe('GET /link/v1/session', () => {
       finds_practice: false,
       practice: null,
       client: { name: 'Sandbox', logo: null, colour: '#0b5a6e' },
+      expires_at: expect.stringMatching(/Z$/),
+      resumable: false,
     });
     expect(response.headers.get('set-cookie')).toBeNull();
   });
@@ -176,6 +178,7 @@ describe('POST /link/v1/sign-in', () => {
       success: true,
       public_token: expect.stringMatching(/^pt_[\w-]{43}$/),
       return_to: null,
+      practice: { account_id: expect.stringMatching(/^[0-9a-f]{32}$/), pass: expect.stringMatching(/^pp_[\w-]{43}$/) },
     });
     expectApiError(await steps.exchange(response.body.public_token), 400, 'Invalid or expired public_token.');
     expect((await steps.exchange(response.body.public_token, other.api)).status).toBe(200);

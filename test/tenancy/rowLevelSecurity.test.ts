@@ -107,6 +107,8 @@ beforeAll(async () => {
     SELECT id, now(), 1, 0, 0, 0, '[]' FROM clients`;
   await fixture.owner`INSERT INTO page_sign_ins (link_token_hash, client_id, state_hash, window_hash, pending_sealed)
     SELECT token_hash, client_id, token_hash, token_hash, 'x' FROM link_tokens`;
+  await fixture.owner`INSERT INTO practice_sessions (token_hash, client_id, account_id, pass, emr_user_id, expires_at)
+    SELECT id::text::bytea, client_id, id, false, emr_user_id, now() + interval '1 day' FROM accounts`;
   await fixture.owner`INSERT INTO replaced_tokens (token_hash, client_id, account_id, expires_at)
     SELECT id::text::bytea, client_id, id, now() + interval '1 day' FROM accounts`;
   await fixture.owner`INSERT INTO ended_grants (id, client_id, account_id, credentials_sealed, grant_sealed, next_at)
@@ -374,6 +376,7 @@ describe('the role that crosses tenants', () => {
     ['link_tokens', ['user_id', 'emr_address']],
     ['public_tokens', ['account_id', 'token_hash']],
     ['page_sign_ins', ['pending_sealed', 'grant_sealed', 'link_token_hash', 'window_hash']],
+    ['practice_sessions', ['account_id', 'emr_user_id']],
     ['record_counts', ['total']],
     ['delivery_attempts', ['problem', 'snippet']],
     ['receivers', ['endpoint_id', 'status']],
@@ -441,6 +444,7 @@ describe('the role that crosses tenants', () => {
         'patient_reads DELETE',
         'patient_reads INSERT',
         'patient_reads UPDATE marks',
+        'practice_sessions DELETE',
         'public_tokens DELETE',
         'received_requests DELETE',
         'record_changes DELETE',

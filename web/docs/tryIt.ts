@@ -1,12 +1,8 @@
-import { codeBlock } from './code.ts';
-import { all, make, one } from './elements.ts';
-import { waitForEvent } from './events.ts';
+import { all, one } from './elements.ts';
 import { findValue, storeResponse } from './formValues.ts';
-import { listFields, type Request, readRequest } from './request.ts';
+import { listFields, readRequest } from './request.ts';
+import { type Outcome, scrollToOutcome, sendAndShow, showNextSteps } from './response.ts';
 import { sampleFile } from './sampleFile.ts';
-
-/** The response headers that are shown. */
-const shown_headers = ['x-request-id', 'ratelimit-remaining', 'retry-after', 'idempotency-replayed', 'content-type'];
 
 /** Shows the forms. Each is filled in when it is opened. */
 export function showForms(): void {
@@ -21,7 +17,7 @@ export function showForms(): void {
     });
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      void submit(form, state, result);
+      void submit(form, { state, result });
     });
   }
 }
@@ -52,57 +48,21 @@ function fillBody(form: HTMLFormElement, name: string, value: unknown): void {
   area.dataset.filled = area.value;
 }
 
-async function submit(form: HTMLFormElement, state: HTMLElement, result: HTMLElement): Promise<void> {
+async function submit(form: HTMLFormElement, outcome: Outcome): Promise<void> {
   if (form.dataset.confirm && !(await isConfirmed(form.dataset.confirm))) return;
   const button = one('.send', HTMLButtonElement, form);
   if (button) button.disabled = true;
-  state.className = 'status';
-  state.textContent = 'Sending…';
-  result.replaceChildren();
-  try {
-    await send(readRequest(form), form, state, result);
-  } catch (error) {
-    state.classList.add('bad');
-    state.textContent = `Request failed: ${error instanceof Error ? error.message : String(error)}`;
-  } finally {
-    if (button) button.disabled = false;
+  const request = readRequest(form);
+  const response = await sendAndShow(request, outcome);
+  if (button) button.disabled = false;
+  if (response) {
+    storeResponse(request.method, form.dataset.path ?? '', response);
+    // A dry run has no event.
+    if (form.dataset.events && response.dry_run !== true) showNextSteps(response, outcome);
   }
-}
-
-async function send(request: Request, form: HTMLFormElement, state: HTMLElement, result: HTMLElement): Promise<void> {
-  const { method, url, headers, body } = request;
-  const started = performance.now();
-  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
-  const text = await response.text();
-  const took_ms = Math.round(performance.now() - started);
-  state.classList.add(response.ok ? 'good' : 'bad');
-  state.textContent = `${response.status} ${response.statusText} in ${took_ms} ms`;
-  const parsed = parse(text);
-  const headers_shown = shown_headers.filter((name) => response.headers.has(name));
-  result.append(
-    make(
-      'dl',
-      { class: 'headers' },
-      ...headers_shown.flatMap((name) => [make('dt', {}, name), make('dd', {}, response.headers.get(name) ?? '')]),
-    ),
-    codeBlock('Response', parsed === undefined ? text : JSON.stringify(parsed, null, 2), parsed !== undefined),
-  );
-  if (!response.ok || parsed === undefined) return;
-  storeResponse(method, form.dataset.path ?? '', parsed);
-  const accepted = parsed as Record<string, unknown>;
-  // A dry run has no event.
-  if (form.dataset.events && accepted.dry_run !== true) showEventButton(accepted, result);
-}
-
-function showEventButton(accepted: Record<string, unknown>, result: HTMLElement): void {
-  const button = make('button', { type: 'button', class: 'wait' }, 'Wait for event');
-  const state = make('p', { class: 'status', role: 'status' });
-  result.append(button, state);
-  button.addEventListener('click', async () => {
-    button.disabled = true;
-    await waitForEvent(accepted, state, result);
-    button.hidden = true;
-  });
+  // The button lost the focus while it was disabled, and the response is below the edge of a long form.
+  outcome.state.focus({ preventScroll: true });
+  scrollToOutcome(outcome, 'start');
 }
 
 /** Escape and Cancel mean no. */
@@ -117,12 +77,4 @@ function isConfirmed(question: string): Promise<boolean> {
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => resolve(dialog.returnValue === 'send'), { once: true });
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,10 +1,11 @@
 import { make } from './elements.ts';
 import { copyButton, drawFacts } from './facts.ts';
-import type { Session, SignInMethod } from './service.ts';
-import type { Translate } from './texts.ts';
+import type { Flow as LinkFlow } from './flow.ts';
+import { hostedLink, type SignInMethod } from './service.ts';
+import { formatTime } from './texts.ts';
 import { setupFacts, textFor } from './wording.ts';
 
-type Flow = { session: Session; t: Translate };
+type Flow = Pick<LinkFlow, 'session' | 't' | 'service'>;
 
 /**
  * What the EMR's administrator needs: the URLs to register and the methods that need their credentials. Staff sign in on
@@ -44,17 +45,29 @@ function drawChoice(flow: Flow, method: SignInMethod, press: () => void): HTMLEl
 }
 
 /**
- * A draft for the administrator. It does not contain the link: whoever has the token can connect an EMR account of their
- * own in this person's place, mail stays in archives, and most tokens are valid for 30 minutes only.
+ * A draft for the administrator. It contains the link where they can complete it: it works once, until the time that is
+ * named. Elsewhere the application would not learn that the account is linked.
  */
-function drawMessage({ session, t }: Flow): Node[] {
+function drawMessage({ session, t, service }: Flow): Node[] {
   const facts = session.ways.flatMap((way) => setupFacts({ session, t }, way));
   const values = facts.map(({ name, value }) => `${name}: ${value}`).join('\n');
   const { organization, emr_address: address } = session;
   const subject = t('mail_subject');
-  const body = t('mail_body', { organization, address, values });
+  const { resumable, expires_at } = session;
+  const until = formatTime(session.language ?? 'en', expires_at, { timeZoneName: 'short' });
+  const body = resumable
+    ? t('mail_body_link', { organization, address, values, link: hostedLink(service.token), until })
+    : t('mail_body', { organization, address, values });
   const href = `mailto:?subject=${encodeURIComponent(subject)}&body=${encodeURIComponent(body)}`;
-  const send = make('a', { href, class: 'quiet' }, t('send_to_administrator'));
-  const copy = copyButton({ label: t('copy_message'), copied: t('copied') }, body);
-  return [make('div', { class: 'others' }, send, copy)];
+  const send = make(
+    'a',
+    { href, class: 'quiet' },
+    t(resumable ? 'send_page_to_administrator' : 'send_to_administrator'),
+  );
+  const copy = copyButton(
+    { label: t(resumable ? 'copy_link' : 'copy_message'), copied: t('copied') },
+    resumable ? hostedLink(service.token) : body,
+  );
+  const note = resumable ? [make('p', { class: 'note' }, t('link_until', { until }))] : [];
+  return [make('div', { class: 'others' }, send, copy), ...note];
 }

@@ -1,6 +1,6 @@
 import type { Card } from './card.ts';
 import type { Host } from './host.ts';
-import type { createService, Session } from './service.ts';
+import type { createService, Linked, Session } from './service.ts';
 import type { Language, Translate } from './texts.ts';
 
 /** What all steps share. */
@@ -14,6 +14,10 @@ export type Flow = {
   t: Translate;
   /** Why the consent is asked for again. */
   warning?: string | undefined;
+  /** The sign-in opens the practice page and links nothing: what is entered is not stored. */
+  practice_page: boolean;
+  /** Called after the sign-in. */
+  finish: (linked: Linked) => void;
   /** The link can no longer be used. */
   dead: (reason: string) => void;
   /** Reads the link again and starts over, for a reason that is shown if there is one. */

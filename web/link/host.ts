@@ -7,6 +7,8 @@ export type Host = {
   linked(public_token: string): void;
   /** The link can no longer be used; `reason` is passed on when Link closes. */
   dead(reason: string): void;
+  /** Keeps the last step on the page until the person closes it. */
+  stay(): void;
   close(): void;
   /** Labels for the overlay. */
   texts(title: string, close: string): void;
@@ -22,6 +24,7 @@ export function connectToParent(allowed: readonly string[], onConnected: (token:
     event: (name, code) => send({ type: 'chartwire:event', name, ...(code === undefined ? {} : { code }) }),
     linked: (public_token) => send({ type: 'chartwire:success', public_token }),
     dead: (reason) => send({ type: 'chartwire:dead', reason }),
+    stay: () => send({ type: 'chartwire:stay' }),
     close: () => send({ type: 'chartwire:close' }),
     texts: (title, close) => send({ type: 'chartwire:ready', title, close }),
   };
@@ -39,7 +42,7 @@ export function connectToParent(allowed: readonly string[], onConnected: (token:
   });
 }
 
-export const no_host: Host = { event() {}, linked() {}, dead() {}, close() {}, texts() {} };
+export const no_host: Host = { event() {}, linked() {}, dead() {}, stay() {}, close() {}, texts() {} };
 
 /** `http://localhost:*` allows any port, `*` any origin. */
 function isOrigin(pattern: string, origin: string): boolean {

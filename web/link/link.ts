@@ -24,7 +24,7 @@ export type LinkHandle = {
 type Session = { end(reason: string): void; remove(): void };
 
 /** How long the success message is shown, unless the person closes it first. */
-const success_shown_ms = 2_000;
+const success_shown_ms = 5_000;
 const source = (document.currentScript as HTMLScriptElement | null)?.src ?? '';
 /** Only one Link is open at a time. */
 let shown: Session | undefined;
@@ -87,6 +87,7 @@ function openSession({ token, onSuccess, onExit, onEvent }: LinkOptions, closed:
       overlay.ready(String(data.title), String(data.close));
       frame.contentWindow?.postMessage({ type: 'chartwire:focus' }, service.origin);
     } else if (type === 'chartwire:dead') dead = String(data.reason);
+    else if (type === 'chartwire:stay') clearTimeout(timer);
     else if (type === 'chartwire:close') end('closed');
     else if (type === 'chartwire:event') {
       onEvent?.(String(data.name), data.code === undefined ? {} : { code: String(data.code) });

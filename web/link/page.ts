@@ -2,8 +2,9 @@ import { drawCard, showLoading, showNotice } from './card.ts';
 import { paintBrand } from './color.ts';
 import { hexHash } from './hash.ts';
 import { connectToParent, type Host, no_host } from './host.ts';
+import { showLinked } from './linked.ts';
 import { runLink } from './run.ts';
-import { createService, isError } from './service.ts';
+import { createService, isError, type Linked } from './service.ts';
 import { chooseLanguage, type TextName, translator } from './texts.ts';
 
 const main = document.getElementById('link') ?? document.body;
@@ -69,7 +70,10 @@ async function open(token: string, host: Host, warning?: string): Promise<void> 
   const card = drawCard(main, session.client);
   const dead = (reason: string) => showUnusable(reason, host);
   const restart = (warning?: string) => void open(token, host, warning);
-  runLink({ session: { ...session, language }, service, host, hosted, card, language, t, warning, dead, restart });
+  const finish = (linked: Linked) => showLinked({ host, hosted, card, t }, linked);
+  const shown = { ...session, language };
+  const steps = { warning, practice_page: false, finish, dead, restart };
+  runLink({ session: shown, service, host, hosted, card, language, t, ...steps });
 }
 
 /** Shows why a link can no longer be used. */

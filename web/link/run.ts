@@ -4,8 +4,9 @@ import type { Flow } from './flow.ts';
 import { type Form, type FormParts, type Input, showForm } from './form.ts';
 import { askConsent, showProblem } from './openingSteps.ts';
 import { findPractice } from './practiceSearch.ts';
-import { type ErrorResult, isError, type Linked, type Session, type SignInMethod } from './service.ts';
+import { type ErrorResult, isError, type Session, type SignInMethod } from './service.ts';
 import { openSignInWindow } from './signInWindow.ts';
+import type { TextName } from './texts.ts';
 import {
   errorDetail,
   errorText,
@@ -37,7 +38,7 @@ function firstMethod({ session: { ways, way } }: Flow): SignInMethod | undefined
 }
 
 function askSignIn(flow: Flow): void {
-  const { session, t } = flow;
+  const { session } = flow;
   const method = firstMethod(flow);
   if (session.ways.length > 0 && !method) {
     askAdministrator(flow);
@@ -51,14 +52,21 @@ function askSignIn(flow: Flow): void {
     askCredentials(
       flow,
       names.map(({ name }) => name),
-      session.update ? t('lead_update') : leadFor(flow, method, names.length > 0),
+      session.update ? leadForUpdate(flow) : leadFor(flow, method, names.length > 0),
       method,
     );
   }
 }
 
-function leadFor({ session, t }: Flow, method: SignInMethod | undefined, has_inputs: boolean): string {
-  if (!method) return t('lead');
+/** During an outage of the EMR, a sign-in can fail for no fault of the person. */
+function leadForUpdate({ session: { outage_since }, language, t }: Flow): string {
+  if (outage_since === null) return t('lead_update');
+  const since = new Date(outage_since).toLocaleTimeString(language, { hour: 'numeric', minute: '2-digit' });
+  return `${t('lead_update')} ${t('outage', { since })}`;
+}
+
+function leadFor({ session, t, practice_page }: Flow, method: SignInMethod | undefined, has_inputs: boolean): string {
+  if (!method) return t(practice_page ? 'lead_practice' : 'lead');
   if (method.on_page)
     return has_inputs ? t('lead_page_client') : t('lead_page', { host: method.sign_in_host ?? session.emr });
   return session.app ? t('lead_app') : textFor({ session, t }, `about_${method.name}`, method.about);
@@ -78,6 +86,7 @@ function askAdministrator(flow: Flow): void {
 
 /** The other methods, below a form. */
 function administrators(flow: Flow, method: SignInMethod | undefined, open = false): Node[] {
+  if (flow.practice_page) return [];
   const others = flow.session.ways.filter((way) => way !== method);
   return drawAdministrators(flow, { method, others, open }, (other) =>
     askCredentials(flow, other.fields, leadFor(flow, other, other.fields.length > 0), other),
@@ -95,7 +104,7 @@ function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
     card,
     {
       title: t('title_update'),
-      lead: t('lead_update'),
+      lead: leadForUpdate(flow),
       facts: [...account, ...(session.app ? [] : facts(flow))],
       inputs: [],
       picture: findPicture(flow),
@@ -130,7 +139,7 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
       picture: findPicture(flow),
       submit: t(method?.on_page ? pageLabel(flow) : inputs.length > 0 ? 'sign_in' : 'connect'),
       others: is_first ? [] : [{ label: t('other_method'), press: () => askSignIn(flow) }],
-      ...(inputs.length > 0 && { note: t(method ? 'privacy_method' : 'privacy') }),
+      ...(inputs.length > 0 && { note: t(privacyText(flow, method)) }),
       below: is_first ? administrators(flow, method) : [],
       send: (values) => {
         const empty = inputs.find(({ name, optional }) => !optional && !values[name]);
@@ -143,6 +152,11 @@ function askCredentials(flow: Flow, required: string[], lead: string, method?: S
     t,
   );
   return form;
+}
+
+function privacyText({ practice_page }: Flow, method: SignInMethod | undefined): TextName {
+  if (practice_page) return method ? 'privacy_method_practice' : 'privacy_practice';
+  return method ? 'privacy_method' : 'privacy';
 }
 
 /** Sends the input with its sign-in method; empty values are left out. */
@@ -189,7 +203,7 @@ async function signIn(
   host.event('credentials_submitted');
   const result = await service.signIn(credentials);
   form.wait(undefined);
-  if (!isError(result)) return finish(flow, result);
+  if (!isError(result)) return flow.finish(result);
   if (result.code !== 'emr_code_required') return showSignInError(flow, form, method, result);
   host.event('code_required');
   askCode(flow, credentials);
@@ -224,7 +238,7 @@ function askCode(flow: Flow, credentials: Record<string, string>): void {
     form.wait(t('sending_code'));
     const result = await service.signIn(credentials);
     form.wait(undefined);
-    if (!isError(result)) return finish(flow, result);
+    if (!isError(result)) return flow.finish(result);
     if (result.code !== 'emr_code_required') return fail(flow, form, result, { at: 'code' });
     host.event('code_resent');
     form.inform(t('sent_again'));
@@ -254,7 +268,7 @@ function askCode(flow: Flow, credentials: Record<string, string>): void {
       host.event('code_submitted');
       const result = await service.signIn(credentials, code.trim());
       form.wait(undefined);
-      if (!isError(result)) return finish(flow, result);
+      if (!isError(result)) return flow.finish(result);
       const at = result.code === 'emr_code_wrong' || result.code === 'emr_code_required' ? 'code' : undefined;
       fail(flow, form, result.code === 'emr_code_required' ? { code: 'emr_code_wrong' } : result, { at });
     },
@@ -274,19 +288,4 @@ function fail(flow: Flow, form: Form, { code, message = '' }: ErrorResult, { at,
   else if (code.startsWith('link_')) flow.dead(code.slice('link_'.length));
   else if (page_errors.includes(code)) form.interrupt(errorText(flow, code, message));
   else form.fail({ text: errorText(flow, code, message), ...errorDetail(flow, code, message, method) }, at);
-}
-
-function finish({ host, hosted, card, t }: Flow, { public_token, return_to }: Linked): void {
-  host.event('linked');
-  const returning = hosted && return_to !== null;
-  const text = !hosted ? 'linked' : returning ? 'linked_returning' : 'linked_close_window';
-  showNotice(card, {
-    icon: 'check',
-    tone: 'good',
-    title: t('linked_title'),
-    text: t(text),
-    button: hosted ? undefined : { label: t('done'), press: host.close },
-  });
-  if (public_token !== null) host.linked(public_token);
-  if (returning) location.replace(return_to);
 }

@@ -57,10 +57,22 @@ export type Session = {
   /** Whether the person chooses the practice, and the choice. */
   finds_practice: boolean;
   practice: Practice | null;
-  client: { name: string; logo: string | null; colour: string | null };
+  /** Since when the EMR of the account that is re-linked has not responded. */
+  outage_since: string | null;
+  client: Client;
+  expires_at: string;
+  /** The link can be opened in another browser, and its success still reaches the application. */
+  resumable: boolean;
 };
 
-export type Linked = { public_token: string | null; return_to: string | null };
+export type Client = { name: string; logo: string | null; colour: string | null };
+
+export type Linked = {
+  public_token: string | null;
+  return_to: string | null;
+  /** What opens the practice page of the account: the pass works once. */
+  practice: { account_id: string; pass: string };
+};
 
 export type PageState = { state: string; failure: string | null; message: string | null };
 
@@ -83,6 +95,75 @@ export function createService(token: string) {
     startPage: (credentials: unknown) => call<{ url: string; window: string }>('oauth/start', { credentials }),
     pageState: () => call<PageState>('oauth/state'),
   };
+}
+
+/** What the practice page shows. Times are ISO 8601. */
+export type LinkedAccount = {
+  client: Client;
+  account_id: string;
+  status: 'active' | 'login_required' | 'revoked';
+  organization: string;
+  emr: string;
+  emr_address: string;
+  emr_user: string;
+  linked_at: string;
+  unlinked_at: string | null;
+  used_at: string | null;
+  read_at: string | null;
+  records: Counted[];
+  counted_days: number;
+  written: Counted[];
+  writes: { subject: string; requested_at: string; state: string }[];
+};
+export type Counted = { subject: string; count: number };
+
+export type PracticeEntry = { state: 'sign_in' | 'unlinked' | 'no_sign_in'; token: string | null };
+
+const practice_path = '../../practice/v1/';
+
+export function redeemPass(pass: string): Promise<{ session: string } | ErrorResult> {
+  return request<{ session: string }>(`${practice_path}session`, {}, { pass });
+}
+
+export function startPracticeEntry(account: string): Promise<PracticeEntry | ErrorResult> {
+  return request<PracticeEntry>(`${practice_path}entry`, {}, { account });
+}
+
+/** The practice page's API for one session, which is sent in a header as the link token is: no cookie is set. */
+export function createPracticeService(session: string) {
+  const call = <T>(path: string, body?: unknown) =>
+    request<T>(practice_path + path, { 'practice-session': session }, body);
+  return {
+    account: () => call<LinkedAccount>('account'),
+    unlink: () => call<object>('unlink', {}),
+    signOut: () => call<object>('sign-out', {}),
+  };
+}
+
+/** Link's API for a sign-in that opens the practice page. `started` gets the session. */
+export function createEntryService(
+  token: string,
+  started: (session: string) => void,
+): ReturnType<typeof createService> {
+  const headers = { 'link-token': token };
+  return {
+    ...createService(token),
+    session: () => request<Session>(`${practice_path}sign-in`, headers),
+    signIn: async (credentials, one_time_code) => {
+      const body = { credentials, ...(one_time_code === undefined ? {} : { one_time_code }) };
+      const result = await request<{ session: string }>(`${practice_path}sign-in`, headers, body);
+      if (isError(result)) return result;
+      started(result.session);
+      return { public_token: null, return_to: null, practice: { account_id: '', pass: '' } };
+    },
+  };
+}
+
+/** The hosted page of a link. The token is in the fragment, which browsers do not send. */
+export function hostedLink(token: string): string {
+  const url = new URL(/* @vite-ignore */ '../../link', import.meta.url);
+  url.hash = `token=${token}`;
+  return url.href;
 }
 
 /** Sends what the EMR's page returned. */

@@ -26,6 +26,12 @@ export function translator(language: Language, names: { emr: string; client: str
   };
 }
 
+/** A time as people read it, in their own zone. */
+export function formatTime(language: string, iso: string, more: Intl.DateTimeFormatOptions = {}): string {
+  const parts: Intl.DateTimeFormatOptions = { day: 'numeric', month: 'long', hour: 'numeric', minute: '2-digit' };
+  return new Intl.DateTimeFormat(language === 'en' ? 'en-US' : language, { ...parts, ...more }).format(new Date(iso));
+}
+
 /** “a, b and c” */
 export function listed(language: Language, items: readonly string[]): string {
   // British English has no comma before “and”, which is how the texts are written.

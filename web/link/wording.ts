@@ -175,6 +175,7 @@ export const error_texts: Record<string, TextName> = {
   practice_unavailable: 'practice_unavailable',
   practice_mismatch: 'emr_mismatch',
   missing_field: 'missing_field',
+  practice_page_other_user: 'practice_page_other_user',
   rate_limited: 'rate_limited',
   offline: 'offline',
 };

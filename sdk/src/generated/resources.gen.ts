@@ -130,6 +130,8 @@ import type {
   ReferringProvidersListResponse,
   RequestsListQuery,
   RequestsListResponse,
+  SandboxLarkspurOpen,
+  SandboxLarkspurOpenResponse,
   SandboxPublicTokenCreate,
   SandboxPublicTokenCreateResponse,
   SettingsGetResponse,
@@ -220,6 +222,16 @@ export class SandboxPublicTokenResource extends Resource {
    */
   create(body: SandboxPublicTokenCreate, options?: RequestOptions): Promise<SandboxPublicTokenCreateResponse> {
     return this.transport.request<SandboxPublicTokenCreateResponse>({ method: 'POST', path: '/sandbox/public_token/create', body }, options);
+  }
+}
+
+export class SandboxLarkspurResource extends Resource {
+  /**
+   * Open a chart in Larkspur.
+   * Returns a link that signs in to Larkspur, the sandbox’s EMR, and opens what a job wrote: the patient’s chart, the schedule or the claim, with the new entry highlighted. With `mrn` it opens the chart. The link works once, within two minutes.
+   */
+  open(body: SandboxLarkspurOpen, options?: RequestOptions): Promise<SandboxLarkspurOpenResponse> {
+    return this.transport.request<SandboxLarkspurOpenResponse>({ method: 'POST', path: '/sandbox/larkspur/open', body }, options);
   }
 }
 
@@ -360,6 +372,8 @@ export class AccountsResource extends Resource {
 
 export class SandboxResource extends Resource {
   readonly publicToken = new SandboxPublicTokenResource(this.transport);
+
+  readonly larkspur = new SandboxLarkspurResource(this.transport);
 }
 
 export class TelephoneEncountersResource extends Resource {

@@ -33,10 +33,12 @@ export type ErrorCode =
   | 'database_unavailable'
   | 'document_action_refused'
   | 'document_attachment_refused'
+  | 'document_broken'
   | 'document_over_emr_limit'
   | 'document_script_refused'
   | 'document_too_large'
   | 'document_type_unsupported'
+  | 'edited_copy_exists'
   | 'emr_access_refused'
   | 'emr_address_wrong'
   | 'emr_app_mismatch'
@@ -73,6 +75,7 @@ export type ErrorCode =
   | 'insurance_company_missing'
   | 'internal'
   | 'invalid_field'
+  | 'job_not_openable'
   | 'job_not_repeatable'
   | 'job_started'
   | 'link_exhausted'
@@ -100,6 +103,7 @@ export type ErrorCode =
   | 'referring_provider_not_found'
   | 'restricted_field'
   | 'restricted_operation'
+  | 'sandbox_client_required'
   | 'search_not_supported'
   | 'search_params_mismatch'
   | 'search_params_need_app'
@@ -651,8 +655,8 @@ export type AppointmentUpdatedEvent = {
 export type Availability = {
   /** The free times */
   availability: Array<AvailableTime>;
-  /** With `explain` only: working time that is not free, and why */
-  explanations?: Array<Record<string, unknown>>;
+  /** With `explain` only: every time of the requested days that is not free, and why. It contains nothing about patients */
+  explanations?: Array<UnavailableTime>;
 };
 
 /** Providers and days whose schedule is read in the EMR */
@@ -692,7 +696,7 @@ export type AvailabilityFetch = {
   max_slot_duration?: number | null;
   /** Only count appointments at the shift’s own facility */
   facility_scoped_scheduling?: boolean | null;
-  /** Also return why working time is not free */
+  /** Also return why all other times are not free */
   explain?: boolean | null;
   /** Your own reference for the request, returned with its job and its event; not necessarily unique */
   reference?: string | null;
@@ -724,8 +728,8 @@ export type AvailabilityLiveFetchCompletedEvent = {
     end_date: string;
     /** The free times */
     availability: Array<AvailableTime>;
-    /** With `explain` only: working time that is not free, and why */
-    explanations?: Array<Record<string, unknown>>;
+    /** With `explain` only: every time of the requested days that is not free, and why. It contains nothing about patients */
+    explanations?: Array<UnavailableTime>;
     /** Time zone of the EMR instance (IANA name) */
     timezone: string;
   };
@@ -1692,6 +1696,10 @@ export type Job = {
   started_at: string | null;
   /** When the job finished; null until then */
   finished_at: string | null;
+  /** The failed job whose request an operator has edited and sent again with this one; null otherwise */
+  edited_from_job_id: number | null;
+  /** The job with which an operator has edited and sent this request again; null if there is none */
+  edited_copy_job_id: number | null;
   /** Why the job failed; null if it did not */
   error: JobError | null;
   /** ID of the event that reports the outcome; null until the job has finished */
@@ -3624,6 +3632,14 @@ export type ReferringProviderFailedEvent = {
   };
 };
 
+/** What to open: either `job_id` or `mrn` */
+export type SandboxLarkspurOpen = {
+  /** A finished job about a patient */
+  job_id?: number | null;
+  /** The MRN of a patient */
+  mrn?: string | null;
+};
+
 /** A sign-in without a browser */
 export type SandboxPublicTokenCreate = {
   /** Token from POST /link/token/create that has not been used yet */
@@ -4244,6 +4260,45 @@ export type Token = {
   token: string;
 };
 
+/** A time at which a provider is not free, and why */
+export type UnavailableTime = {
+  /** EMR ID of the provider */
+  provider_id: string;
+  /** The location of the shift; null outside shifts */
+  facility_id: string | null;
+  /** Day of the range (YYYY-MM-DD) */
+  date: string;
+  /** Start of the range, with the offset of the EMR instance */
+  range_start: string;
+  /** End of the range, with the offset of the EMR instance */
+  range_end: string;
+  /**
+   * Why the time is not free
+   * - `location`: The shift is at none of the requested locations
+   * - `inactive_location`: The location takes no appointments
+   * - `daily_limit`: The day already has as many appointments as the request allows
+   * - `past`: The time has passed
+   * - `appointment`: An appointment in the EMR
+   * - `booking`: A booking that was accepted and is not in the EMR yet
+   * - `block`: A block in the EMR
+   * - `buffer`: The requested buffer after an appointment
+   * - `quota_full`: `slots`: the rule has no visit left
+   * - `visit_type`: `slots`: the rule is for another visit type
+   * - `no_rule`: `slots`: no rule covers this part of the shift
+   * - `too_short`: `equal_slots`: a remainder that is shorter than a slot
+   * - `outside_dates`: Before the start date or after the end date of the shift
+   * - `recurrence`: The shift does not recur on this day
+   * - `invalid_shift`: The shift ends before it starts, or cannot be read
+   * - `no_hours`: The provider has no hours, and default hours were not requested
+   * - `inactive_provider`: The provider is inactive
+   * - `hidden_provider`: The provider is hidden from availability
+   * - `first_sync`: The first sync has not read the schedule yet
+   * - `outside_hours`: The provider has no shift at this time
+   * - `clock_change`: Clocks go forward: local clocks skip this time
+   */
+  reason: "location" | "inactive_location" | "daily_limit" | "past" | "appointment" | "booking" | "block" | "buffer" | "quota_full" | "visit_type" | "no_rule" | "too_short" | "outside_dates" | "recurrence" | "invalid_shift" | "no_hours" | "inactive_provider" | "hidden_provider" | "first_sync" | "outside_hours" | "clock_change";
+};
+
 /** A visit type or visit status of the EMR instance */
 export type VisitCode = {
   /** The EMR’s code */
@@ -4493,6 +4548,14 @@ export type SandboxPublicTokenCreateResponse = {
   public_token: string;
 };
 
+/** Response of sandbox.larkspur.open */
+export type SandboxLarkspurOpenResponse = {
+  /** Always true; an error response has false */
+  success: true;
+  /** Signs in to Larkspur once, within two minutes, and opens the page */
+  url: string;
+};
+
 /** Response of telephone-encounters.create */
 export type TelephoneEncountersCreateResponse = {
   /** Always true; an error response has false */
@@ -4663,7 +4726,7 @@ export type AvailabilityListQuery = {
   max_slot_duration?: number;
   /** Only count appointments at the shift’s own facility */
   facility_scoped_scheduling?: boolean;
-  /** Also return why working time is not free */
+  /** Also return why all other times are not free */
   explain?: boolean;
 };
 
@@ -5396,6 +5459,10 @@ export type JobsGetResponse = {
   started_at: string | null;
   /** When the job finished; null until then */
   finished_at: string | null;
+  /** The failed job whose request an operator has edited and sent again with this one; null otherwise */
+  edited_from_job_id: number | null;
+  /** The job with which an operator has edited and sent this request again; null if there is none */
+  edited_copy_job_id: number | null;
   /** Why the job failed; null if it did not */
   error: JobError | null;
   /** ID of the event that reports the outcome; null until the job has finished */

@@ -7,9 +7,10 @@ import { authenticateClient, type Client, findClient, findClientByPublicId } fro
 import type { SecretScope } from '../../product/clients/secrets.ts';
 import type { Context } from '../../product/context.ts';
 import { lookUpLink } from '../../product/link/linkTokens.ts';
+import { findPracticeSession, type PracticeSession } from '../../product/link/practiceSessions.ts';
 import { roleIn } from '../../product/operators/operatorAccess.ts';
 import type { Operator } from '../../product/operators/operators.ts';
-import type { Endpoint, OpenLink } from '../endpoint.ts';
+import type { Auth, Endpoint, OpenLink } from '../endpoint.ts';
 import { authenticateOperator, readSessionCookie } from './authenticateOperator.ts';
 import { readOrigin } from './origins.ts';
 
@@ -18,6 +19,7 @@ export type Caller = {
   client: Client | undefined;
   account: Account | undefined;
   link: OpenLink | undefined;
+  practice: PracticeSession | undefined;
   operator: Operator | undefined;
   /** What the client's secret permits. Absent: the caller sent none. */
   secret: SecretScope | undefined;
@@ -27,6 +29,7 @@ export const anonymous: Caller = {
   client: undefined,
   account: undefined,
   link: undefined,
+  practice: undefined,
   operator: undefined,
   secret: undefined,
 };
@@ -35,7 +38,8 @@ export const anonymous: Caller = {
 export async function authenticate(ctx: Context, endpoint: Endpoint, request: FastifyRequest): Promise<Caller> {
   const { headers, params } = request;
   if (endpoint.auth === 'none') return anonymous;
-  if (endpoint.auth === 'link') return authenticateLink(ctx, header(headers, 'link_token'));
+  if (endpoint.auth === 'link') return authenticateLink(ctx, endpoint, header(headers, 'link_token'));
+  if (endpoint.auth === 'practice') return authenticatePractice(ctx, header(headers, 'practice_session'));
   if (endpoint.auth === 'operator') {
     return { ...anonymous, operator: await authenticateOperator(ctx, endpoint, headers) };
   }
@@ -65,6 +69,8 @@ export async function authenticate(ctx: Context, endpoint: Endpoint, request: Fa
   return { ...anonymous, client, secret, account };
 }
 
+const token_headers: { [A in Auth]?: string[] } = { link: ['link_token'], practice: ['practice_session'] };
+
 /** A hash of what identifies the caller, to recognize it later. */
 export function hashCaller(
   ctx: Context,
@@ -72,7 +78,7 @@ export function hashCaller(
   headers: IncomingHttpHeaders,
 ): string | undefined {
   const operator = auth === 'operator' || auth === 'operator_in_client';
-  const names = auth === 'link' ? ['link_token'] : ['client_id', 'client_secret', 'access_token'];
+  const names = token_headers[auth] ?? ['client_id', 'client_secret', 'access_token'];
   const values = operator
     ? [readSessionCookie(ctx, headers)]
     : names.map((name) => headerValues(headers, name).join() || undefined);
@@ -83,12 +89,22 @@ export function hashCaller(
 const link_errors = { expired: 'link_expired', used: 'link_used', exhausted: 'link_exhausted' } as const;
 
 /** Each state of an unusable link token has its own error code, so that the page can explain it. */
-async function authenticateLink(ctx: Context, token: string | undefined): Promise<Caller> {
+async function authenticateLink(ctx: Context, endpoint: Endpoint, token: string | undefined): Promise<Caller> {
   const link = token === undefined ? undefined : await lookUpLink(ctx, token);
   const client = link && (await findClient(ctx, link.purpose.client_id));
   if (!token || !link || !client) throw apiError('link_unknown');
-  if (link.state !== 'open') throw apiError(link_errors[link.state]);
-  return { ...anonymous, client, link: { token, purpose: link.purpose } };
+  const { state, purpose, expires_at } = link;
+  const expected = purpose.created_in === 'practice_page' ? endpoint.practice_page : endpoint.practice_page !== 'only';
+  if (!expected) throw apiError('link_unknown');
+  if (state !== 'open') throw apiError(link_errors[state]);
+  return { ...anonymous, client, link: { token, purpose, expires_at } };
+}
+
+async function authenticatePractice(ctx: Context, token: string | undefined): Promise<Caller> {
+  const practice = token === undefined ? undefined : await findPracticeSession(ctx, token);
+  const client = practice && (await findClient(ctx, practice.client_id));
+  if (!client) throw apiError('practice_session_invalid');
+  return { ...anonymous, client, practice };
 }
 
 function header(headers: IncomingHttpHeaders, name: string): string | undefined {

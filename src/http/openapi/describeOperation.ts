@@ -22,6 +22,7 @@ const required_headers: Record<Endpoint['auth'], readonly Header[]> = {
   account: ['client_id', 'client_secret', 'access_token'],
   // Not part of the public API.
   link: [],
+  practice: [],
   operator: [],
   operator_in_client: [],
 };

@@ -9,6 +9,8 @@ const private_keywords = new Set([
   'takes_boolean',
   'null_clears',
   'needs_value',
+  'refers_to',
+  'instead_of',
   'not_in_examples',
   'notation',
   'schema_name',

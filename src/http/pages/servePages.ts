@@ -19,12 +19,13 @@ export function servePages(server: FastifyInstance, add: (pages: FastifyInstance
   });
 }
 
-/** A page loads scripts, styles, images and data from its own origin only. Inline scripts do not run. */
+/** A page loads scripts, styles, images, fonts and data from its own origin only. Inline scripts do not run. */
 const directives = {
   'default-src': ["'none'"],
   'script-src': ["'self'"],
   'style-src': ["'self'"],
   'img-src': ["'self'"],
+  'font-src': ["'self'"],
   'connect-src': ["'self'"],
   'base-uri': ["'none'"],
   'form-action': ["'none'"],
@@ -86,6 +87,22 @@ type FileOptions = {
  */
 export function servePageFiles(pages: FastifyInstance, folder: string, options: FileOptions): void {
   serveFiles(pages, join(pages_folder, folder), options);
+}
+
+/** Serves the mark and the font of all pages below a page's own prefix, so that proxies need no further path. */
+export function serveBrand(pages: FastifyInstance, prefix: string): void {
+  servePageFiles(pages, 'brand', {
+    prefix: `${prefix}brand/`,
+    names: /\.(css|svg|woff2)$/,
+    cacheControl: () => 'public, max-age=86400',
+  });
+}
+
+/** The elements of a page's head that load the mark as its icon, and the font. `files`: the URL of the page's files. */
+export function brandElements(files: string): string {
+  return `<link rel="icon" href="${files}brand/icon.svg" type="image/svg+xml">
+<link rel="preload" href="${files}brand/inter-latin.woff2" as="font" type="font/woff2" crossorigin>
+<link rel="stylesheet" href="${files}brand/brand.css">`;
 }
 
 export function serveFiles(pages: FastifyInstance, root: string, options: FileOptions): void {
@@ -187,7 +204,9 @@ export function sendPrepared(reply: FastifyReply, { hash, bodies }: PreparedText
 
 export type ShellPage = {
   title: string;
-  icon: string;
+  /** The URL of the page's files, with which those of the brand are served. */
+  files: string;
+  /** Names of its files. */
   style: string;
   script: string;
   /** Additional head elements and attributes. They are inserted as they are and must be safe HTML. */
@@ -202,7 +221,7 @@ export type ShellPage = {
 /** An HTML page without content; its script renders everything. */
 export function shellPage({
   title,
-  icon,
+  files,
   style,
   script,
   head = '',
@@ -220,9 +239,9 @@ export function shellPage({
 <meta name="referrer" content="no-referrer">
 <meta name="robots" content="noindex">
 ${head}<title>${title}</title>
-<link rel="icon" href="${icon}">
-<link rel="stylesheet" href="${style}">
-<script type="module" src="${script}"></script>
+${brandElements(files)}
+<link rel="stylesheet" href="${files}${style}">
+<script type="module" src="${files}${script}"></script>
 </head>
 <body${body}>
 ${root}

@@ -1,15 +1,24 @@
 import { type Static, Type } from 'typebox';
-import { day, flag, text, toChanges, unclearable } from '../fields.ts';
+import { day, flag, refersTo, text, toChanges, unclearable } from '../fields.ts';
 
 /** The time is `datetime`, or `date` and `time` in the time zone of the EMR instance. */
 export const AppointmentRequest = Type.Object(
   {
     mrn: text({ description: 'Medical Record Number of the patient' }),
-    location: text({ description: 'The location’s EMR ID, from GET /v1/locations (ehr_id)' }),
-    provider: text({ description: 'The provider’s EMR ID, from GET /v1/providers (ehr_id)', examples: ['501'] }),
-    type: text({ description: 'Visit-type code of the EMR', examples: ['OV'] }),
+    location: text({
+      ...refersTo('locations.ehr_id'),
+      description: 'The location’s EMR ID, from GET /v1/locations (ehr_id)',
+    }),
+    provider: text({
+      ...refersTo('providers.ehr_id'),
+      description: 'The provider’s EMR ID, from GET /v1/providers (ehr_id)',
+      examples: ['501'],
+    }),
+    type: text({ ...refersTo('visit_types.code'), description: 'Visit-type code of the EMR', examples: ['OV'] }),
     datetime: Type.Optional(
       text({
+        ...refersTo('availability.range_start'),
+        instead_of: ['date', 'time'],
         description: 'Start of the appointment',
         notation: 'ISO 8601 date-time with offset',
         examples: ['2031-03-03T10:00:00-05:00'],
@@ -24,7 +33,9 @@ export const AppointmentRequest = Type.Object(
         notation: 'h:mm am',
       }),
     ),
-    secondary_provider: Type.Optional(text({ description: 'EMR ID of a second provider' })),
+    secondary_provider: Type.Optional(
+      text({ ...refersTo('providers.ehr_id'), description: 'EMR ID of a second provider' }),
+    ),
     note: Type.Optional(text({ description: 'Note to the practice about the appointment' })),
     reason: Type.Optional(text({ description: 'Reason for the visit', examples: ['Follow-up'] })),
     duration: Type.Optional(
@@ -49,6 +60,7 @@ const { note, datetime, date, time, provider, location, type, duration, prevent_
 export const ScheduledAppointmentChanges = Type.Object({
   status: unclearable(
     text({
+      ...refersTo('visit_statuses.code'),
       description: 'A code from GET /v1/visit-statuses, or `cancelled` or `rescheduled`',
       examples: ['cancelled'],
     }),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { day, text } from '../fields.ts';
+import { day, refersTo, text } from '../fields.ts';
 
 /** In dollars. Ledgers take no larger payment. */
 export const payment_max = 1_000_000;
@@ -8,6 +8,7 @@ export const PaymentRequest = Type.Object(
   {
     patient_mrn: text({ description: 'Medical Record Number of the patient' }),
     payment_method: text({
+      ...refersTo('settings.payment_methods.name'),
       description: 'Name of the payment method as configured in the EMR, from GET /v1/settings, in any case',
       examples: ['Check'],
     }),
@@ -16,7 +17,10 @@ export const PaymentRequest = Type.Object(
         'Number that identifies the payment, such as that of the check or the receipt. Never send a card number',
       examples: ['1042'],
     }),
-    location: text({ description: 'The location’s EMR ID, from GET /v1/locations (ehr_id)' }),
+    location: text({
+      ...refersTo('locations.ehr_id'),
+      description: 'The location’s EMR ID, from GET /v1/locations (ehr_id)',
+    }),
     amount: Type.Number({
       exclusiveMinimum: 0,
       maximum: payment_max,

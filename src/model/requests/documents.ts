@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { flag, text } from '../fields.ts';
+import { flag, refersTo, text } from '../fields.ts';
 
 /** `document` is the file of the form; the parsed body only contains its name. */
 export const DocumentRequest = Type.Object(
@@ -14,7 +14,9 @@ export const DocumentRequest = Type.Object(
       examples: ['referral.pdf'],
       description: 'PDF, JPEG or PNG file (detected by content), at most 5 MB',
     }),
-    emr_assigned_to_id: Type.Optional(text({ description: 'EMR ID of the staff member, from GET /v1/staff (ehr_id)' })),
+    emr_assigned_to_id: Type.Optional(
+      text({ ...refersTo('staff.ehr_id'), description: 'EMR ID of the staff member, from GET /v1/staff (ehr_id)' }),
+    ),
     is_reviewed: Type.Optional(flag('Whether the document is marked as reviewed; default false')),
     notes: Type.Optional(
       text({ description: 'Notes about the document', maxLength: 1000, examples: ['Received by fax.'] }),

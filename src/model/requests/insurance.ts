@@ -1,5 +1,16 @@
 import { type Static, Type } from 'typebox';
-import { birthDate, choices, clearable, day, text, toChanges, unclearable, us_state, us_zip } from '../fields.ts';
+import {
+  birthDate,
+  choices,
+  clearable,
+  day,
+  refersTo,
+  text,
+  toChanges,
+  unclearable,
+  us_state,
+  us_zip,
+} from '../fields.ts';
 
 /** The patient's relationship to the subscriber: insurers' codes and their names. */
 export const subscriber_relationships = {
@@ -52,7 +63,10 @@ const subscriber_demographics = Type.Object(
 const fields = {
   group_id: Type.Optional(text({ description: 'Group number' })),
   insurance_provider_id: Type.Optional(
-    text({ description: 'ID of the insurance company, from GET /v1/insurance-providers (id)' }),
+    text({
+      ...refersTo('insurance_providers.id'),
+      description: 'ID of the insurance company, from GET /v1/insurance-providers (id)',
+    }),
   ),
   insurance_name: Type.Optional(text({ description: 'Name of the insurance company' })),
   insurance_payer_id: Type.Optional(text({ description: 'Payer ID; only together with insurance_name' })),

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { id, text } from '../fields.ts';
+import { id, refersTo, text } from '../fields.ts';
 
 const codes_max = 50;
 
@@ -57,7 +57,10 @@ export const PatientNoteRequest = Type.Object(
     note: text({ description: 'Text of the note', examples: ['Prefers calls in the morning.'] }),
     subject: text({ maxLength: 200, description: 'Title of the note', examples: ['Contact'] }),
     patient_mrn: text({ description: 'Medical Record Number of the patient' }),
-    location_id: text({ description: "The location's EMR ID, from GET /v1/locations (ehr_id)" }),
+    location_id: text({
+      ...refersTo('locations.ehr_id'),
+      description: "The location's EMR ID, from GET /v1/locations (ehr_id)",
+    }),
   },
   { schema_name: 'PatientNoteCreate', description: 'A note in a patient’s chart that belongs to no visit' },
 );

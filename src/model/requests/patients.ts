@@ -1,5 +1,17 @@
 import { type Static, Type } from 'typebox';
-import { birthDate, choices, clearable, email, flag, text, toChanges, us_phone, us_state, us_zip } from '../fields.ts';
+import {
+  birthDate,
+  choices,
+  clearable,
+  email,
+  flag,
+  refersTo,
+  text,
+  toChanges,
+  us_phone,
+  us_state,
+  us_zip,
+} from '../fields.ts';
 import { patient_sex } from '../records/patients.ts';
 
 /** Values of `responsible_party`: who pays for the patient. */
@@ -44,7 +56,10 @@ const contact = {
 
 const doctors = {
   referring_provider_id: Type.Optional(
-    text({ description: 'ID of the referring provider, from GET /v1/referring-providers (id)' }),
+    text({
+      ...refersTo('referring_providers.id'),
+      description: 'ID of the referring provider, from GET /v1/referring-providers (id)',
+    }),
   ),
   referring_provider_first_name: Type.Optional(
     text({ description: 'First name of the referring provider, together with the last name' }),
@@ -53,7 +68,10 @@ const doctors = {
     text({ description: 'Last name of the referring provider, together with the first name' }),
   ),
   pcp_id: Type.Optional(
-    text({ description: 'Primary care provider, from GET /v1/referring-providers or /v1/providers (id)' }),
+    text({
+      ...refersTo('referring_providers.id', 'providers.id'),
+      description: 'Primary care provider, from GET /v1/referring-providers or /v1/providers (id)',
+    }),
   ),
   pcp_first_name: Type.Optional(
     text({ description: 'First name of the primary care provider, together with the last name' }),
@@ -62,7 +80,10 @@ const doctors = {
     text({ description: 'Last name of the primary care provider, together with the first name' }),
   ),
   referred_to_provider_id: Type.Optional(
-    text({ description: 'EMR ID of the provider the patient is referred to, from GET /v1/providers (ehr_id)' }),
+    text({
+      ...refersTo('providers.ehr_id'),
+      description: 'EMR ID of the provider the patient is referred to, from GET /v1/providers (ehr_id)',
+    }),
   ),
 };
 
@@ -78,7 +99,10 @@ export const PatientRequest = Type.Object(
     no_email_reason: Type.Optional(text({ description: 'Why there is no email address, for EMRs that require one' })),
     insurance_name: Type.Optional(text()),
     insurance_provider_id: Type.Optional(
-      text({ description: 'ID of the insurance company, from GET /v1/insurance-providers (id)' }),
+      text({
+        ...refersTo('insurance_providers.id'),
+        description: 'ID of the insurance company, from GET /v1/insurance-providers (id)',
+      }),
     ),
     insurance_subscriber_number: Type.Optional(text()),
     insurance_sequence: Type.Optional(
@@ -108,10 +132,24 @@ export const PatientRequest = Type.Object(
     emergency_contact_last_name: Type.Optional(text()),
     emergency_contact_relation: Type.Optional(text()),
     emergency_contact_phone: Type.Optional(text()),
-    pharmacy_id: Type.Optional(text({ description: 'ID of the pharmacy, from GET /v1/pharmacies (id or ehr_id)' })),
-    language: Type.Optional(text({ description: 'The patient’s language, named as in GET /v1/settings' })),
-    race: Type.Optional(text({ description: 'The patient’s race, named as in GET /v1/settings' })),
-    ethnicity: Type.Optional(text({ description: 'The patient’s ethnicity, code or name as in GET /v1/settings' })),
+    pharmacy_id: Type.Optional(
+      text({ ...refersTo('pharmacies.id'), description: 'ID of the pharmacy, from GET /v1/pharmacies (id or ehr_id)' }),
+    ),
+    language: Type.Optional(
+      text({
+        ...refersTo('settings.languages.name'),
+        description: 'The patient’s language, named as in GET /v1/settings',
+      }),
+    ),
+    race: Type.Optional(
+      text({ ...refersTo('settings.races.name'), description: 'The patient’s race, named as in GET /v1/settings' }),
+    ),
+    ethnicity: Type.Optional(
+      text({
+        ...refersTo('settings.ethnicities.name'),
+        description: 'The patient’s ethnicity, code or name as in GET /v1/settings',
+      }),
+    ),
     release_of_info: Type.Optional(Type.Boolean({ default: true })),
     rx_history_consent: Type.Optional(Type.Boolean({ default: true })),
     self_pay: Type.Optional(
@@ -121,7 +159,10 @@ export const PatientRequest = Type.Object(
       }),
     ),
     default_facility_id: Type.Optional(
-      text({ description: 'EMR ID of the patient’s usual location, from GET /v1/locations (ehr_id)' }),
+      text({
+        ...refersTo('locations.ehr_id'),
+        description: 'EMR ID of the patient’s usual location, from GET /v1/locations (ehr_id)',
+      }),
     ),
   },
   { schema_name: 'PatientCreate', description: 'A patient to create' },

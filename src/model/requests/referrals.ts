@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { choices, email, text, us_phone, us_state, us_zip } from '../fields.ts';
+import { choices, email, refersTo, text, us_phone, us_state, us_zip } from '../fields.ts';
 import { document_bytes_max } from './documents.ts';
 import { icd_10_code } from './notes.ts';
 
@@ -59,11 +59,13 @@ export const ReferralRequest = Type.Object(
   {
     patient_mrn: text({ description: 'Medical Record Number of the patient' }),
     referring_from_provider_ehr_id: text({
+      ...refersTo('referring_providers.ehr_id', 'providers.ehr_id'),
       description:
         'EMR ID of who refers the patient: incoming, from GET /v1/referring-providers; outgoing, from GET /v1/providers; `"0"`: nobody',
       examples: ['8003'],
     }),
     referring_to_provider_ehr_id: text({
+      ...refersTo('providers.ehr_id', 'referring_providers.ehr_id'),
       description:
         'EMR ID of whom the patient is referred to: incoming, from GET /v1/providers; outgoing, from GET /v1/referring-providers; `"0"`: nobody',
       examples: ['501'],

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { text } from '../fields.ts';
+import { refersTo, text } from '../fields.ts';
 
 const notified_max = 50;
 
@@ -16,10 +16,14 @@ export const TaskRequest = Type.Object(
       }),
     ),
     assignee_user_id: Type.Optional(
-      text({ description: 'EMR ID of the staff member, from GET /v1/staff (ehr_id). Some EMRs require it' }),
+      text({
+        ...refersTo('staff.ehr_id'),
+        description: 'EMR ID of the staff member, from GET /v1/staff (ehr_id). Some EMRs require it',
+      }),
     ),
     phone_call_type_id: Type.Optional(
       text({
+        ...refersTo('settings.phone_call_types.id'),
         description: 'ID of a type of phone call, from GET /v1/settings. Some EMRs require it',
         examples: ['5'],
       }),

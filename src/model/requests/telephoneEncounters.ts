@@ -1,13 +1,22 @@
 import { type Static, Type } from 'typebox';
-import { flag, text } from '../fields.ts';
+import { flag, refersTo, text } from '../fields.ts';
 
 /** Missing required fields are reported in this order. */
 export const TelephoneEncounterRequest = Type.Object(
   {
     patient_mrn: text({ description: 'Medical Record Number of the patient' }),
-    provider_id: text({ description: "The provider's EMR ID, from GET /v1/providers (ehr_id)" }),
-    location_id: text({ description: "The location's EMR ID, from GET /v1/locations (ehr_id)" }),
-    assigned_to_id: text({ description: 'EMR ID of the staff member, from GET /v1/staff (ehr_id)' }),
+    provider_id: text({
+      ...refersTo('providers.ehr_id'),
+      description: "The provider's EMR ID, from GET /v1/providers (ehr_id)",
+    }),
+    location_id: text({
+      ...refersTo('locations.ehr_id'),
+      description: "The location's EMR ID, from GET /v1/locations (ehr_id)",
+    }),
+    assigned_to_id: text({
+      ...refersTo('staff.ehr_id'),
+      description: 'EMR ID of the staff member, from GET /v1/staff (ehr_id)',
+    }),
     reason: Type.Optional(
       text({
         maxLength: 50,
@@ -19,7 +28,9 @@ export const TelephoneEncounterRequest = Type.Object(
     refill_medication_name: Type.Optional(
       text({ minLength: 2, maxLength: 50, description: 'Name, or part of the name, of an active medication' }),
     ),
-    pharmacy_ehr_id: Type.Optional(text({ description: 'EMR ID of a pharmacy, from GET /v1/pharmacies (ehr_id)' })),
+    pharmacy_ehr_id: Type.Optional(
+      text({ ...refersTo('pharmacies.ehr_id'), description: 'EMR ID of a pharmacy, from GET /v1/pharmacies (ehr_id)' }),
+    ),
     caller: Type.Optional(text({ maxLength: 100, description: 'Name of the caller', examples: ['Ada Testpatient'] })),
     message: Type.Optional(
       text({

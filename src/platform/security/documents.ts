@@ -110,6 +110,11 @@ const pdf_header = /^(?:\xef\xbb\xbf)?((?:[\s\0\x1a]|\x1b%-12345X|@PJL[^\n]*\n)*
 /** Viewers look for the header, and for the end of the file, within this distance. */
 const pdf_slack_bytes = 1024;
 
+/** Whether a file was meant to be a PDF, also if it is none that can be read. */
+export function hasPdfHeader(content: Buffer): boolean {
+  return pdf_header.test(content.toString('latin1', 0, pdf_slack_bytes));
+}
+
 /** The header, a cross-reference table or stream, and the end marker, with little but padding around. */
 function readPdf(content: Buffer): SniffedDocument | undefined {
   const header = pdf_header.exec(content.toString('latin1', 0, pdf_slack_bytes));

@@ -15,7 +15,7 @@ type Message = {
  * The signature headers of a webhook: those of Standard Webhooks, with one signature for each live secret, and
  * `cobalt-verification`, whose key is the newest secret as a literal string including its prefix.
  */
-export function signWebhook({ id, timestamp_s, body, secrets }: Message): Record<string, string> {
+export function signWebhook({ id, timestamp_s, body, secrets }: Message) {
   const [newest] = secrets;
   if (newest === undefined) throw new Error('Signing a webhook requires at least one secret.');
   const content = `${id}.${timestamp_s}.${body}`;

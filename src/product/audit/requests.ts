@@ -1,3 +1,4 @@
+import { firstIdAt, parseId } from '../../catalog/ids.ts';
 import { groupCommit } from '../../platform/db/batches.ts';
 import type { Fragment, Query } from '../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
@@ -14,11 +15,13 @@ export async function insertRequests(system: Query, requests: readonly LoggedReq
   await system`
     WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS value),
          owner AS MATERIALIZED (SELECT lock_request_owners(${owners}::uuid[]) AS id)
-    INSERT INTO requests (id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id)
-    SELECT id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id
+    INSERT INTO requests (id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id,
+                          response_bytes, message_values, sent_path)
+    SELECT id, at, client_id, account_id, endpoint, method, status, duration_ms, code, path, field, job_id,
+           response_bytes, message_values, sent_path
       FROM json_to_recordset(${JSON.stringify(values)}::text::json) AS entry (id uuid, at timestamptz, client_id uuid,
              account_id uuid, endpoint text, method text, status integer, duration_ms integer, code text,
-             path text, field text, job_id bigint) CROSS JOIN setting
+             path text, field text, job_id bigint, response_bytes bigint, message_values json, sent_path text) CROSS JOIN setting
      WHERE setting.value IS NOT NULL
        -- A client or a practice may have been erased since the request.
        AND (client_id IS NULL OR client_id IN (SELECT owner.id FROM owner))
@@ -47,6 +50,11 @@ export type RequestSearch = {
   endpoint?: string | undefined;
   status?: keyof typeof statuses | undefined;
   duration_ms_min?: number | undefined;
+  /** Date-times; `to` is exclusive. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** A request's ID, or a part of its path. `endpoints`: those whose path contains it. */
+  search?: { text: string; endpoints: readonly string[] } | undefined;
   /** The last request of the previous page. */
   before?: string | undefined;
   page_size?: number | undefined;
@@ -60,6 +68,7 @@ export async function listRequests(
 ): Promise<{ rows: RequestRow[]; next: string | null }> {
   const sql = ctx.db.system.pooled;
   const { id, client_id, account_id, endpoint, status, duration_ms_min, before, page_size = 50, scope } = search;
+  const { from, to, search: searched } = search;
   const [at_least, below] = statuses[status ?? 'failed'];
   const conditions = [
     inScope(sql, sql`requests.client_id`, scope),
@@ -74,17 +83,26 @@ export async function listRequests(
     status === undefined ? undefined : sql`requests.status >= ${at_least} AND requests.status < ${below}`,
     duration_ms_min === undefined ? undefined : sql`duration_ms >= ${duration_ms_min}`,
     before === undefined ? undefined : sql`requests.id < ${before}`,
+    from === undefined ? undefined : sql`requests.id >= ${firstIdAt(new Date(from))}`,
+    to === undefined ? undefined : sql`requests.id < ${firstIdAt(new Date(to))}`,
+    searched && matching(sql, searched),
   ].filter((each) => each !== undefined);
   const matches = await sql<RequestRow[]>`
     SELECT requests.id, iso(at) AS at, clients.public_id AS client_id, clients.name AS client_name,
            accounts.reference_id AS account, endpoint, method, requests.status, duration_ms, code,
-           path, field, job_id
+           path, field, job_id, response_bytes, message_values, sent_path
       FROM requests LEFT JOIN clients ON clients.id = requests.client_id
            LEFT JOIN accounts ON accounts.id = requests.account_id
      WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
      ORDER BY requests.id DESC LIMIT ${page_size + 1}`;
   const rows = matches.slice(0, page_size);
   return { rows, next: matches.length > page_size ? (rows.at(-1)?.id ?? null) : null };
+}
+
+function matching(sql: Query, { text, endpoints }: NonNullable<RequestSearch['search']>): Fragment {
+  const id = parseId(text.toLowerCase());
+  if (id !== undefined) return sql`requests.id = ${id}`;
+  return sql`(endpoint = ANY (${[...endpoints]}) OR strpos(lower(coalesce(sent_path, path)), ${text.toLowerCase()}) > 0)`;
 }
 
 /** Creates the partitions of the next days and deletes expired requests, whole days at once. Returns the days deleted. */

@@ -49,6 +49,7 @@ export function erasableTables(): readonly (readonly [table: string, rules: Rule
     ['patient_insurances', patient_insurances],
     ['operations', operations],
     ['public_tokens', by_account('account_id')],
+    ['practice_sessions', by_account('account_id')],
     ['page_sign_ins', through('link_token_hash', 'link_tokens', 'token_hash', link_tokens)],
     ['connection_reports', by_account_or_link],
     ['link_consents', by_account_or_link],

@@ -1,10 +1,12 @@
 import { getHeapStatistics } from 'node:v8';
+import { apiError } from '../../catalog/errors.ts';
 import { type Batch, batch_wait, isRefusedBatch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Audit, AuditEntry, Context } from '../context.ts';
 import { type IdempotencyKey, insertOperationKeys, key_wait } from './idempotencyKeys.ts';
 import { insertJobs, insertOperations, type Operation, updateOperation } from './jobs.ts';
 import { insertLanes, lockLanes } from './lanes.ts';
+import { editedCopy } from './listJobs.ts';
 
 /**
  * A larger job is stored on its own, so that others do not wait while it is sent. Few requests reach a tenth of this
@@ -166,11 +168,21 @@ export async function enqueueAll(
   return jobs.map(({ operation_id }) => (ids.has(operation_id) ? ids.get(operation_id) : unknown_reference));
 }
 
-/** Queues another job for an existing operation. The marker stays the same; the input may have changed. */
+/**
+ * Queues another job for an existing operation. The marker stays the same; the input may have changed. Refused if an
+ * operator has sent an edited copy of the operation: what was requested would be written twice.
+ */
 export async function enqueueAgain(
   tx: Tx,
   new_job: Omit<NewJob, 'uploads' | 'idempotency' | 'auditStatement'>,
 ): Promise<number> {
+  // An edited copy is stored while its job is locked.
+  const jobs = await tx<{ id: number }[]>`
+    SELECT id FROM jobs WHERE operation_id = ${new_job.operation.id} ORDER BY id FOR UPDATE`;
+  const ids = jobs.map(({ id }) => id);
+  const [copied] = await tx<{ job_id: number }[]>`
+    SELECT (copy ->> 'job_id')::bigint AS job_id FROM (${editedCopy(tx, tx`${ids}::bigint[]`)}) AS latest (copy)`;
+  if (copied) throw apiError('edited_copy_exists', { job_id: String(copied.job_id) });
   const [row] = await tx<{ id: number }[]>`
     WITH request AS MATERIALIZED (
       SELECT described.* FROM ${describedRows(tx, [describe(new_job)])}

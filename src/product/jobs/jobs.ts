@@ -4,6 +4,7 @@ import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/datab
 import type { Lease } from '../../platform/db/lease.ts';
 import type { InProgress } from '../../platform/worker/worker.ts';
 import { checkLease, releaseLane, splitLane } from './lanes.ts';
+import { editedCopy } from './listJobs.ts';
 
 /** A job as its worker sees it. `Input` is known to the handler of the job's type, which stored it. */
 export type Job<Input = unknown> = {
@@ -268,6 +269,16 @@ export function updateOperation(sql: Query, operation: Pick<Operation, 'id' | 'i
     RETURNING id, client_id`;
 }
 
+/** Links the operations whose jobs this transaction has queued to the failed job that they correct. Returns how many. */
+export async function setEditedFrom(tx: Tx, client_id: string, job_id: number): Promise<number> {
+  // What this transaction stored has its time, which another one may share.
+  const linked = await tx`
+    UPDATE operations SET edited_from_job_id = ${job_id} WHERE client_id = ${client_id} AND id IN (
+      SELECT operation_id FROM jobs
+       WHERE client_id = ${client_id} AND created_at = now() AND xmin = pg_current_xact_id()::xid)`;
+  return linked.count;
+}
+
 /** Moves a locked job into another lane. */
 export async function setLane(tx: Tx, job_id: number, lane: string): Promise<void> {
   await tx`UPDATE jobs SET lane = ${lane} WHERE id = ${job_id}`;
@@ -301,11 +312,14 @@ export function readJob(db: Database, client_id: string, account_id: string, job
         SELECT jsonb_build_object(
           'job_id', job.id, 'type', job.type, 'reference', job.reference, 'status', job.state, 'attempts', job.attempts,
           'created_at', iso(job.created_at), 'started_at', iso(job.started_at), 'finished_at', iso(job.finished_at),
+          'edited_from_job_id', operation.edited_from_job_id,
+          'edited_copy_job_id', ((${editedCopy(sql, sql`ARRAY[job.id]`)}) ->> 'job_id')::bigint,
           'error', job.error, 'event_id', replace(job.event_id::text, '-', ''),
           'timeline', (SELECT coalesce(jsonb_agg(jsonb_build_object('step', step.name, 'kind', step.kind,
               'attempt', step.attempt, 'at', iso(step.at), 'detail', step.detail) ORDER BY step.n), '[]')
             FROM job_steps AS step WHERE step.job_id = job.id)) AS doc, job.operation_id
-        FROM jobs AS job WHERE job.id = ${job_id} AND job.account_id = ${account_id}) AS shown`,
+        FROM jobs AS job JOIN operations AS operation ON operation.id = job.operation_id
+        WHERE job.id = ${job_id} AND job.account_id = ${account_id}) AS shown`,
   );
 }
 

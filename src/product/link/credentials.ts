@@ -137,7 +137,8 @@ export async function attemptSignIn<T>(
     return { result, report: report() };
   } catch (error) {
     const failed = report();
-    if (failed) {
+    // A sign-in of the practice page is no attempt to link.
+    if (failed && purpose.created_in !== 'practice_page') {
       await saveFailure(ctx, link, failed, toReported(error)).catch((cause: unknown) =>
         ctx.log.warn({ err: cause }, 'a connection report could not be stored'),
       );

@@ -203,8 +203,11 @@ export type LinkPurpose = {
   account_id: string | null;
   callback_url: string | null;
   language: string | null;
-  /** A link created in the dashboard does not hand a public token to the application. */
-  created_in: 'api' | 'dashboard';
+  /**
+   * A link created in the dashboard does not hand a public token to the application. One of the practice page links
+   * nothing: it only finds out who signs in.
+   */
+  created_in: 'api' | 'dashboard' | 'practice_page';
   /** The person chooses the practice in Link. */
   finds_practice: boolean;
   /** The practice of the directory that the EMR belongs to. It may have been removed since. */
@@ -224,9 +227,15 @@ export function requireEmr(purpose: AnyPurpose): LinkPurpose {
 export type LinkState = 'open' | 'expired' | 'used' | 'exhausted';
 
 /** A link from the dashboard is sent to a practice by email; an application opens its own link at once. */
-export const link_minutes: Record<LinkPurpose['created_in'], number> = { api: 30, dashboard: 7 * 24 * 60 };
+export const link_minutes: Record<LinkPurpose['created_in'], number> = {
+  api: 30,
+  dashboard: 7 * 24 * 60,
+  practice_page: 15,
+};
 /** A link takes two sign-ins (without and with the code). This many allow for mistakes but not for guessing. */
 export const sign_ins_max = 20;
+/** The practice page can be opened by anyone who knows its address, so fewer, and of a few links per hour. */
+export const practice_sign_ins_max = 6;
 
 /** `created_by`: the operator who creates it in the dashboard. */
 export async function addLinkToken(tx: Tx, purpose: AnyPurpose, created_by: string | null = null): Promise<string> {
@@ -241,11 +250,32 @@ export async function addLinkToken(tx: Tx, purpose: AnyPurpose, created_by: stri
   return token;
 }
 
-/** The purpose of a valid link token. Reading does not use it up, so that a wrong password can be corrected. */
-export async function findLinkToken(tx: Tx, token: string): Promise<AnyPurpose | undefined> {
+/**
+ * The purpose of a valid link token. Reading does not use it up, so that a wrong password can be corrected. A token of the
+ * practice page is found only by those who ask for one.
+ */
+export async function findLinkToken(
+  tx: Tx,
+  token: string,
+  { practice_page = false } = {},
+): Promise<AnyPurpose | undefined> {
   const [row] = await tx<AnyPurpose[]>`
-    SELECT ${purposeColumns(tx)} FROM link_tokens WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now()`;
+    SELECT ${purposeColumns(tx)} FROM link_tokens
+     WHERE token_hash = ${hashToken(token)} AND (created_in = 'practice_page') = ${practice_page}
+       AND used_at IS NULL AND expires_at > now()`;
   return row;
+}
+
+/** How many sign-ins the practice page has started for an account in the last hour. */
+export async function countPracticeEntries(
+  tx: Tx,
+  { client_id, org_id, user_id }: Pick<LinkPurpose, 'client_id' | 'org_id' | 'user_id'>,
+): Promise<number> {
+  const [row] = await tx<{ n: number }[]>`
+    SELECT count(*)::int AS n FROM link_tokens
+     WHERE created_in = 'practice_page' AND client_id = ${client_id} AND org_id = ${org_id} AND user_id = ${user_id}
+       AND created_at > now() - interval '1 hour'`;
+  return row?.n ?? 0;
 }
 
 function purposeColumns(sql: Query): Fragment {
@@ -253,7 +283,7 @@ function purposeColumns(sql: Query): Fragment {
     finds_practice, practice_id`;
 }
 
-export type KnownLink = { state: LinkState; purpose: AnyPurpose };
+export type KnownLink = { state: LinkState; purpose: AnyPurpose; expires_at: string };
 
 /** The purpose and state of a link token, valid or not. */
 export function lookUpLink(ctx: Context, token: string): Promise<KnownLink | undefined> {
@@ -265,19 +295,23 @@ export async function lookUpLinkByHash(ctx: Context, token_hash: Buffer): Promis
   const [owner] = await ctx.db.system<{ client_id: string }[]>`
     SELECT client_id FROM link_tokens WHERE token_hash = ${token_hash}`;
   if (!owner) return undefined;
-  const [row] = await ctx.db.read<AnyPurpose & { state: LinkState }>(
+  const [row] = await ctx.db.read<AnyPurpose & Omit<KnownLink, 'purpose'>>(
     owner.client_id,
     (sql) => sql`
-      SELECT ${purposeColumns(sql)},
-             CASE WHEN used_at IS NOT NULL AND attempts > ${sign_ins_max} THEN 'exhausted'
+      SELECT ${purposeColumns(sql)}, iso(expires_at) AS expires_at,
+             CASE WHEN used_at IS NOT NULL AND attempts > ${signInsMax(sql)} THEN 'exhausted'
                   WHEN used_at IS NOT NULL THEN 'used'
                   WHEN expires_at <= now() THEN 'expired'
                   ELSE 'open' END AS state
         FROM link_tokens WHERE token_hash = ${token_hash}`,
   );
   if (!row) return undefined;
-  const { state, ...purpose } = row;
-  return { state, purpose };
+  const { state, expires_at, ...purpose } = row;
+  return { state, expires_at, purpose };
+}
+
+function signInsMax(sql: Query): Fragment {
+  return sql`CASE WHEN created_in = 'practice_page' THEN ${practice_sign_ins_max}::int ELSE ${sign_ins_max}::int END`;
 }
 
 /** Sets the EMR of a link whose practice is chosen in Link. Returns whether the link can still be used. */
@@ -301,11 +335,12 @@ export async function setPractice(
 
 /** Counts a sign-in before the attempt, so that concurrent ones are counted too. Exceeding the limit uses the token up. */
 export async function countSignIn(tx: Tx, token: string): Promise<'counted' | 'exhausted' | 'gone'> {
-  const [row] = await tx<{ attempts: number }[]>`
-    UPDATE link_tokens SET attempts = attempts + 1, used_at = CASE WHEN attempts >= ${sign_ins_max} THEN now() END
-     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now() RETURNING attempts`;
+  const [row] = await tx<{ exhausted: boolean }[]>`
+    UPDATE link_tokens SET attempts = attempts + 1, used_at = CASE WHEN attempts >= ${signInsMax(tx)} THEN now() END
+     WHERE token_hash = ${hashToken(token)} AND used_at IS NULL AND expires_at > now()
+    RETURNING used_at IS NOT NULL AS exhausted`;
   if (!row) return 'gone';
-  return row.attempts > sign_ins_max ? 'exhausted' : 'counted';
+  return row.exhausted ? 'exhausted' : 'counted';
 }
 
 /**

@@ -9,6 +9,7 @@ import { requireConnector } from '../accounts/connectAccount.ts';
 import { type EmrApp, emrEndpoint } from '../accounts/emrApps.ts';
 import { countRequests } from '../accounts/requestBudgets.ts';
 import type { Context } from '../context.ts';
+import { findOutage } from '../jobs/outages.ts';
 import { readStoredCredentials } from './credentials.ts';
 import { type ConsentTerms, toAccess } from './linkConsents.ts';
 import { readLinkPractice } from './linkPractices.ts';
@@ -22,6 +23,7 @@ export function describeSearch({ org_id, language, callback_url }: AnyPurpose): 
     ...{ access: { known: false, reads: [], writes: [] }, update: false, fields: [], ways: [], way: null },
     ...{ resend_code: false, code_digits: null, codes_page: null, language, returns: callback_url !== null },
     practice: null,
+    outage_since: null,
   };
 }
 
@@ -30,10 +32,11 @@ export type LinkDescription = Awaited<ReturnType<typeof describeLink>>;
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   const connector = requireConnector(ctx, purpose.connector);
-  const { stored, app, account, practice } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
+  const { stored, app, account, practice, outage_since } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
     ...(await readStoredCredentials(ctx, tx, purpose)),
     practice: await readLinkPractice(tx, purpose),
     account: purpose.account_id === null ? undefined : await readAccount(tx, purpose.account_id),
+    outage_since: purpose.account_id === null ? null : await findOutage(tx, purpose.account_id),
   }));
   // What the app defines is neither shown nor entered.
   const isEntered = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
@@ -41,13 +44,15 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
     readServer(ctx, connector, purpose),
     app ? undefined : findOffered(ctx, connector, purpose),
   ]);
-  const ways = (connector.sign_in_ways ?? []).filter(({ name, app_required }) =>
-    app ? name === app.credentials.way : !app_required && isOffered(offered, name, stored.way),
-  );
+  const ways = (connector.sign_in_ways ?? []).filter(({ name, app_required, on_page }) => {
+    // Only a person who signs in is known to the practice page.
+    if (purpose.created_in === 'practice_page') return on_page === true && (!app || name === app.credentials.way);
+    return app ? name === app.credentials.way : !app_required && isOffered(offered, name, stored.way);
+  });
   const { host, pathname } = new URL(purpose.emr_address);
   const { capabilities = account?.capabilities } = server;
   return {
-    emr: app?.name ?? (connector.is_standard ? host : connector.display_name),
+    emr: nameEmr(connector, app, host),
     product: connector.display_name,
     app: app ? { logo: app.logo } : null,
     organization: purpose.org_id,
@@ -86,7 +91,13 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
     language: purpose.language,
     returns: purpose.callback_url !== null,
     practice,
+    outage_since,
   };
+}
+
+/** How people know the EMR. */
+export function nameEmr(connector: Connector, app: Pick<EmrApp, 'name'> | undefined, host: string): string {
+  return app?.name ?? (connector.is_standard ? host : connector.display_name);
 }
 
 /** What the person has to agree to before signing in. */

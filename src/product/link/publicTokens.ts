@@ -43,6 +43,8 @@ type SignInInput = {
   consented_address?: string;
   /** Tests of a sandbox may sign in with the client's key without an EMR app. */
   key_without_app?: boolean;
+  /** With a link token of the practice page, which links nothing. */
+  practice_page?: boolean;
 };
 
 /**
@@ -56,7 +58,7 @@ export async function signInForLink(
   sent: SignInInput,
 ): Promise<SignedInPerson> {
   const { purpose, resolved, paged } = await ctx.db.tenant(client_id, async (tx) => {
-    const link = await findLinkToken(tx, link_token);
+    const link = await findLinkToken(tx, link_token, { practice_page: sent.practice_page });
     if (!link) throw apiError('link_token_invalid', undefined, { field: 'link_token' });
     const purpose = requireEmr(link);
     // Another practice was chosen since the person agreed.
@@ -95,7 +97,7 @@ export async function completeLink(
   tx: Tx,
   link_token: string,
   { purpose, credentials, signed_in, report }: SignedInPerson,
-): Promise<string> {
+): Promise<{ public_token: string; account_id: string }> {
   if (!(await consumeLinkToken(tx, link_token, purpose.emr_address)))
     throw apiError('link_token_invalid', undefined, { field: 'link_token' });
   await removePageSignIn(tx, link_token);
@@ -116,7 +118,7 @@ export async function completeLink(
     subject: account_id,
     detail: { ...address, emr_name: purpose.connector, update: purpose.account_id !== null },
   });
-  return addPublicToken(tx, purpose.client_id, account_id);
+  return { public_token: await addPublicToken(tx, purpose.client_id, account_id), account_id };
 }
 
 /** `linkAccount` checks this again under a lock. Here the session of the wrong user can be ended: nothing will use it. */

@@ -60,13 +60,16 @@ export function listInvitations({ db: { system } }: Pick<Context, 'db'>): Promis
       FROM operator_invitations ORDER BY operator_invitations.created_at DESC`;
 }
 
-/** The address that an invitation was made for, and by whom; undefined if it was used, revoked or has expired. */
-export async function findInvitation(
-  sql: Sql | Tx,
-  token: string,
-): Promise<{ email: string; inviter_id: string } | undefined> {
-  const [row] = await sql<{ email: string; inviter_id: string }[]>`
-    SELECT operator_invitations.email, inviter_id
+type OpenInvitation = { email: string; inviter_id: string; inviter_name: string; role: OperatorRole | null };
+
+/**
+ * The address and role that an invitation was made for, and by whom; undefined if it was used, revoked or has expired.
+ * `role`: null if it differs between clients.
+ */
+export async function findInvitation(sql: Sql | Tx, token: string): Promise<OpenInvitation | undefined> {
+  const [row] = await sql<OpenInvitation[]>`
+    SELECT operator_invitations.email, inviter_id, coalesce(nullif(inviter.name, ''), inviter.email) AS inviter_name,
+           CASE WHEN operator_invitations.all_clients THEN operator_invitations.role END AS role
       FROM operator_invitations JOIN operators AS inviter ON inviter.id = inviter_id
      WHERE token_hash = ${hashToken(token)} AND expires_at > now()
        AND inviter.role = 'owner' AND inviter.disabled_at IS NULL`;

@@ -25,7 +25,7 @@ type StoredAppointment = Appointment & { ehr_id: string | null; own: boolean };
 type StoredSchedule = {
   timezone: string;
   default_hours: Hours | null;
-  providers: (ProviderInput & { available: boolean; hours_set: boolean })[] | null;
+  providers: (ProviderInput & { hours_set: boolean })[] | null;
   facilities: { ehr_id: string; name: string; active: boolean }[] | null;
   appointments: StoredAppointment[] | null;
   blocks: Block[] | null;
@@ -67,7 +67,8 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
     end_date: query.end_date,
     timezone: stored.timezone,
     providers: providers
-      .filter((each) => pending.length === 0 && each.available && (provider_ids?.includes(each.ehr_id) ?? true))
+      .filter((each) => provider_ids?.includes(each.ehr_id) ?? true)
+      .map((each) => (pending.length > 0 ? { ...each, unavailable: 'first_sync' as const } : each))
       .map((each) => (live && !each.hours_set ? { ...each, hours: findHours(live, each.ehr_id) } : each)),
     facilities,
     appointments: live ? mergeAppointments(stored, live) : (stored.appointments ?? []),
@@ -174,7 +175,9 @@ async function readSchedule(
     return sql`SELECT organizations.timezone, organizations.default_hours,
       ${pendingKinds(sql, organization_id, kinds)} AS pending,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name', 'hours', doc -> 'hours',
-                'timezone', doc -> 'timezone', 'hours_set', hours_set IS NOT NULL, 'available', doc ->> 'status' = 'active' AND NOT hide_in_availability)
+                'timezone', doc -> 'timezone', 'hours_set', hours_set IS NOT NULL,
+                'unavailable', CASE WHEN doc ->> 'status' <> 'active' THEN 'inactive_provider'
+                                    WHEN hide_in_availability THEN 'hidden_provider' END)
                 ORDER BY id)
          FROM providers WHERE providers.organization_id = organizations.id) AS providers,
       (SELECT json_agg(json_build_object('ehr_id', ehr_id, 'name', doc -> 'name',
@@ -183,7 +186,7 @@ async function readSchedule(
       (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
                 'secondary_provider_ehr_id', secondary_provider_ehr_id, 'facility_ehr_id', facility_ehr_id,
                 'minutes', minutes, 'visit_type', visit_type, 'cancelled', cancelled, 'ehr_id', ehr_id,
-                'own', ehr_id IS NULL OR written_in IS NOT NULL))
+                'pending', ehr_id IS NULL, 'own', ehr_id IS NULL OR written_in IS NOT NULL))
          FROM appointments WHERE ${within} AND NOT cancelled) AS appointments,
       (SELECT json_agg(json_build_object('provider_ehr_id', provider_ehr_id, 'starts_at', iso(starts_at),
                 'facility_ehr_id', facility_ehr_id, 'minutes', minutes))

@@ -37,6 +37,8 @@ export type Attempt = {
   status_code: number | null;
   problem: string | null;
   snippet: string | null;
+  signed_at_s: number;
+  signature: string;
 };
 
 export type NewDelivery = Pick<Delivery, 'client_id' | 'event_id' | 'endpoint_id'>;
@@ -94,17 +96,22 @@ export async function addAttempts(
   attempts: readonly (Attempt & { lease: Lease })[],
   audit: { statement: Fragment; count: number },
 ): Promise<void> {
-  const rows = attempts.map(({ lease, number, sent_to, duration_ms, status_code, problem, snippet }) => ({
-    ...{ delivery_id: lease.id, attempt: number, client_id: lease.client_id },
-    ...{ sent_to, duration_ms, status_code, problem, snippet },
-  }));
+  const rows = attempts.map(({ lease, number, ...attempt }) => {
+    const { sent_to, duration_ms, status_code, problem, snippet, signed_at_s, signature } = attempt;
+    return {
+      ...{ delivery_id: lease.id, attempt: number, client_id: lease.client_id },
+      ...{ sent_to, duration_ms, status_code, problem, snippet, signed_at_s, signature },
+    };
+  });
   await tx`
     WITH audit_record AS (${audit.statement})
     INSERT INTO delivery_attempts (delivery_id, attempt, client_id, at, sent_to, duration_ms, status_code, problem,
-      snippet)
-    SELECT delivery_id, attempt, client_id, clock_timestamp(), sent_to, duration_ms, status_code, problem, snippet
+      snippet, signed_at_s, signature)
+    SELECT delivery_id, attempt, client_id, clock_timestamp(), sent_to, duration_ms, status_code, problem, snippet,
+           signed_at_s, signature
       FROM json_to_recordset(${tx.json(rows)}::text::json) AS made (delivery_id uuid, attempt integer, client_id uuid,
-             sent_to text, duration_ms integer, status_code integer, problem text, snippet text)
+             sent_to text, duration_ms integer, status_code integer, problem text, snippet text,
+             signed_at_s bigint, signature text)
      WHERE require_audit_records((SELECT count(*) FROM audit_record), ${audit.count})`;
 }
 

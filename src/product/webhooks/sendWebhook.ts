@@ -22,6 +22,9 @@ export type Outcome = {
   snippet: string | null;
   retry_after_s: number | undefined;
   duration_ms: number;
+  /** The webhook-timestamp and webhook-signature headers that were sent. */
+  signed_at_s: number;
+  signature: string;
 };
 
 export type Webhook = {
@@ -47,21 +50,20 @@ export async function sendWebhook(
   limits: { signal: AbortSignal; timeout_ms?: number | undefined },
 ): Promise<Outcome | undefined> {
   const started_ms = performance.now();
+  const signed_at_s = Math.floor(Date.now() / 1000);
+  const headers = signWebhook({ id, timestamp_s: signed_at_s, body, secrets });
+  const signed = { signed_at_s, signature: headers['webhook-signature'] };
   const nothing = { status_code: null, problem: null, snippet: null, retry_after_s: undefined };
-  const failure = { ...nothing, success: false, gone: false, sent: true };
+  const failure = { ...nothing, ...signed, success: false, gone: false, sent: true };
   const duration_ms = () => Math.round(performance.now() - started_ms);
   try {
-    const {
-      status,
-      headers,
-      body: response_body,
-    } = await ctx.webhook_outbound.fetch(url, {
+    const response = await ctx.webhook_outbound.fetch(url, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         'user-agent': 'Chartwire',
         'webhook-attempt': String(attempt),
-        ...signWebhook({ id, timestamp_s: Math.floor(Date.now() / 1000), body, secrets }),
+        ...headers,
       },
       body,
       timeout_ms: limits.timeout_ms ?? timeout_ms,
@@ -69,10 +71,11 @@ export async function sendWebhook(
       identity,
       response_bytes_max,
     });
-    const snippet = toSnippet(response_body, headers['content-type']);
+    const { status } = response;
+    const snippet = toSnippet(response.body, response.headers['content-type']);
     const outcome = { ...failure, status_code: status, snippet, duration_ms: duration_ms() };
     if (status >= 200 && status < 300) return { ...outcome, success: true };
-    const retry_after_s = retryAfterS(headers['retry-after'], Date.now());
+    const retry_after_s = retryAfterS(response.headers['retry-after'], Date.now());
     return { ...outcome, gone: status === 410, problem: describeProblem(status), retry_after_s };
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;

@@ -59,8 +59,15 @@ function findWrite({ type }: RerunCandidate): RegisteredWrite | undefined {
   return writes.find((write) => write.type === type);
 }
 
-function blockedByState({ state, review_outcome, newer_job_id }: RerunCandidate): string | undefined {
+/** Why its state keeps a job from being repeated in any form. */
+export function blockedByState({
+  state,
+  review_outcome,
+  newer_job_id,
+  edited_copy,
+}: RerunCandidate): string | undefined {
   if (newer_job_id !== null) return `It was run again as job ${newer_job_id}.`;
+  if (edited_copy !== null) return `It was edited and sent again as job ${edited_copy.job_id}.`;
   if (state === 'queued' || state === 'running') return 'The job has not finished yet.';
   if (state === 'succeeded') return 'The job succeeded. Everything requested is in the EMR.';
   if (state !== 'needs_review') return undefined;
@@ -68,7 +75,7 @@ function blockedByState({ state, review_outcome, newer_job_id }: RerunCandidate)
   return review_outcome === 'done' ? 'The review found that it was saved in the EMR.' : undefined;
 }
 
-function blockedByAccount({ account_status }: RerunCandidate): string | undefined {
+export function blockedByAccount({ account_status }: RerunCandidate): string | undefined {
   if (account_status === 'revoked') return 'The account was unlinked.';
   return account_status === 'login_required' ? 'The account has to be re-linked first.' : undefined;
 }

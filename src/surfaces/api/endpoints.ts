@@ -1,4 +1,5 @@
 import type { Endpoint } from '../../http/endpoint.ts';
+import { sandboxEmrOpen } from '../sandbox/openInEmr.ts';
 import { linkDirectorySearch, linkEmrsList, linkTokenCreate, linkTokenExchange } from './link.ts';
 import { recordLists } from './recordLists.ts';
 import { sandboxPublicTokenCreate } from './sandbox.ts';
@@ -54,6 +55,7 @@ export const endpoints: readonly Endpoint[] = byResource([
   accountDelete,
   accountsList,
   sandboxPublicTokenCreate,
+  sandboxEmrOpen,
   telephoneEncountersCreate,
   telephoneEncountersActionsCreate,
   appointmentsCreate,

@@ -62,7 +62,8 @@ export const sandboxPublicTokenCreate = endpoint({
     const response = await inTransaction(async (tx) => {
       // Thrown here, inside inTransaction: a repeated request finds its link token used but gets the first response.
       if ('error' in person) throw person.error;
-      return { success: true, public_token: await completeLink(ctx, tx, body.link_token, person) };
+      const { public_token } = await completeLink(ctx, tx, body.link_token, person);
+      return { success: true, public_token };
     });
     ctx.lookups.clear();
     ctx.notifications.notify('chartwire_jobs', client.id);

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
+import { utc_option } from './output.ts';
 import { addRetention } from './retentionCommands.ts';
 import type { LoadService } from './serve.ts';
 
@@ -112,6 +113,7 @@ function addClients(program: Command, config: LoadConfig): void {
     .option('--list', 'list the reviews')
     .option('--csv', 'print CSV')
     .option(...json)
+    .option(...utc_option)
     .action(async (options) => (await import('./operators.ts')).reviewOperatorsCommand(await config(), options));
   operators
     .command('enable')
@@ -249,6 +251,7 @@ function addAlerts(program: Command, config: LoadConfig): void {
     .command('list')
     .description('list open alerts')
     .option(...json)
+    .option(...utc_option)
     .action(async (options) => (await import('./alerts.ts')).listAlertsCommand(await config(), options));
   alerts
     .command('test')

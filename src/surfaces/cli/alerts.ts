@@ -5,7 +5,8 @@ import { listOpenAlerts } from '../../product/alerts/alerts.ts';
 import { lookUpAlert } from '../../product/alerts/catalogue.ts';
 import { sendTest } from '../../product/alerts/channels.ts';
 import { withAudit } from './audit.ts';
-import { formatTime, type JsonOption, printJson, printLine, printTable } from './output.ts';
+import { type JsonOption, printJson, printLine, printTable } from './output.ts';
+import { formatTime, styleState, zoneName } from './terminal.ts';
 
 /** Lists the open alerts. Works whether or not the service is running; the service opens and resolves them. */
 export async function listAlertsCommand(config: Config, { json }: JsonOption): Promise<void> {
@@ -17,12 +18,12 @@ export async function listAlertsCommand(config: Config, { json }: JsonOption): P
   if (json) return printJson({ alerts: described });
   if (described.length === 0) return printLine('No open alerts.');
   const rows = described.map(({ severity, title, summary, opened_at }) => [
-    severity,
+    styleState(severity),
     title,
     formatTime(opened_at),
     summary,
   ]);
-  printTable(['severity', 'alert', 'since (UTC)', 'summary'], rows);
+  printTable(['severity', 'alert', `since (${zoneName()})`, 'summary'], rows);
 }
 
 /** Sends a test message through every channel of the settings. Exit code 1 if one of them fails, or if there is none. */

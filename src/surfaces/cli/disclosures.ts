@@ -19,7 +19,8 @@ import {
 import type { DisclosureFilters } from '../../product/disclosures/disclosures.ts';
 import { findOrganizationScope } from '../../product/erasure/scopes.ts';
 import { command_line, printExport, withAudit, writeExport } from './audit.ts';
-import { formatTime, printLine, printProgress, printTable } from './output.ts';
+import { printLine, printProgress, printTable } from './output.ts';
+import { formatUtc } from './terminal.ts';
 
 type Values = {
   client?: string | undefined;
@@ -91,7 +92,7 @@ function toCells(row: Disclosure): string[] {
   const { first_at, last_at, count, kind, recipient, account, action, event_type, addresses, destination } = row;
   const unconfirmed = row.confirmed ? '' : ' (not confirmed)';
   return [
-    ...[formatTime(first_at), formatTime(last_at), String(count), kind],
+    ...[formatUtc(first_at), formatUtc(last_at), String(count), kind],
     account === null ? recipient : `${recipient}, ${account}`,
     event_type ?? action,
     `${destination ?? (addresses.join(' ') || '–')}${unconfirmed}`,
@@ -101,7 +102,7 @@ function toCells(row: Disclosure): string[] {
 function incomplete(until: string | null): string {
   return until === null
     ? 'The audit log has not been collected yet. Run the command again when a worker has run for a while.'
-    : `Collected up to ${formatTime(until)} UTC. Newer records follow when a worker has collected them.`;
+    : `Collected up to ${formatUtc(until)} UTC. Newer records follow when a worker has collected them.`;
 }
 
 function describePatient({ standing, merged_charts, organization_id }: AccountedPatient): string {

@@ -27,6 +27,8 @@ import { checkEmailServer, EmailFailure } from '../../product/alerts/channels.ts
 import { loadTls, readBacklog } from '../../product/audit/collector.ts';
 import { printJson, printLine } from './output.ts';
 import { findQueryLogs } from './proxyLog.ts';
+import { findRunning, readReadiness } from './runningService.ts';
+import { styleState } from './terminal.ts';
 
 /** The result of a check. A problem says what to do; a warning does not prevent a start. */
 type Check = { name: string; status: 'ok' | 'warning' | 'problem'; message: string; remedy?: string };
@@ -48,7 +50,7 @@ export async function doctorCommand(env: Environment, { json }: { json?: boolean
   else {
     const marks = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' };
     for (const { name, status, message, remedy } of checks) {
-      printLine(`${marks[status]}  ${name.padEnd(10)}  ${message}`);
+      printLine(styleState(status, marks[status]), `  ${name.padEnd(10)}  ${message}`);
       if (remedy !== undefined) printLine(`${' '.repeat(21)}→ ${remedy}`);
     }
   }
@@ -59,7 +61,7 @@ async function runChecks(env: Environment): Promise<Check[]> {
   const versions = checkVersions();
   let config: Config;
   try {
-    config = loadConfig(env);
+    config = await findRunning(env, loadConfig(env));
   } catch (error) {
     if (!(error instanceof StartFailure)) throw error;
     const remedy = 'Correct the setting: see docs/reference/settings.md. The other checks need it.';
@@ -164,10 +166,7 @@ async function checkPort(config: Config): Promise<Check> {
     );
   }
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
-  const response = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}/readyz`, {
-    signal: AbortSignal.timeout(connect_timeout_ms),
-  }).catch(() => undefined);
-  const body = (await response?.json().catch(() => undefined)) as { status?: string; warnings?: string[] } | undefined;
+  const body = await readReadiness(`http://${host.includes(':') ? `[${host}]` : host}:${config.port}`);
   if (body?.status === 'ready') return ok('ports', `the service is running at ${where} and ready`);
   if (body?.status === 'degraded') {
     const needs = `needs attention: ${body.warnings?.join(', ')}`;

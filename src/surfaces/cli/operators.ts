@@ -6,7 +6,8 @@ import { findReview, listReviews, type Review, type ReviewRow } from '../../prod
 import { resetOperator } from '../../product/operators/localAccounts.ts';
 import { enableOperator, findOperator } from '../../product/operators/operators.ts';
 import { command_line, withAudit, withoutSecondPerson } from './audit.ts';
-import { formatTime, type JsonOption, printJson, printProgress, printResult, printTable } from './output.ts';
+import { type JsonOption, printJson, printProgress, printResult, printTable } from './output.ts';
+import { formatTime, zoneName } from './terminal.ts';
 
 type ReviewValues = JsonOption & { id?: string; list?: boolean; csv?: boolean };
 
@@ -36,7 +37,7 @@ function printReviews(reviews: readonly ReviewRow[], { json }: JsonOption): void
     return;
   }
   printTable(
-    ['id', 'started', 'started by', 'attested', 'attested by', 'hash'],
+    ['id', `started (${zoneName()})`, 'started by', 'attested', 'attested by', 'hash'],
     reviews.map(({ id, started_at, started_by, attested_at, attested_by, hash }) => [
       ...[id, formatTime(started_at), started_by],
       ...[formatTime(attested_at), attested_by ?? '–', hash ?? '–'],
@@ -61,7 +62,7 @@ function printReport(report: Pick<Review, 'rows'> & Partial<Review>, { json, csv
       'sign-in',
       'second factor',
       'by',
-      'since',
+      `since (${zoneName()})`,
       'last used',
       'decision',
     ],

@@ -1,8 +1,9 @@
 import { InvalidArgumentError } from 'commander';
+import { removeControls, render, type Text } from './terminal.ts';
 
-/** Prints lines for people. Control characters, which could change the terminal, are removed. */
-export function printLine(text = ''): void {
-  process.stdout.write(`${plain(text)}\n`);
+/** Prints a line for people: its parts, one after the other. */
+export function printLine(...parts: readonly Text[]): void {
+  process.stdout.write(`${parts.map((part) => render(part).shown).join('')}\n`);
 }
 
 /** Prints a value for programs: indented, or as one line if more follow. */
@@ -21,30 +22,52 @@ export function printResult({ json }: JsonOption, value: unknown, text: string):
 
 /** A line about the progress of a command. It goes to the standard error output, so that results can be piped. */
 export function printProgress(text: string): void {
-  process.stderr.write(`${plain(text)}\n`);
+  process.stderr.write(`${removeControls(text)}\n`);
 }
 
-/** Prints rows in columns as wide as their longest value. */
-export function printTable(columns: readonly string[], rows: readonly (readonly string[])[]): void {
-  const lines = [columns.map((name) => name.toUpperCase()), ...rows.map((row) => row.map(plain))];
-  const widths = columns.map((_name, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
+/** Prints rows in columns as wide as their longest value. On a terminal, the last column ends with the line. */
+export function printTable(columns: readonly string[], rows: readonly (readonly Text[])[]): void {
+  const head = columns.map(
+    (name): Text => ({ text: name.replace(/^[^(]+/, (word) => word.toUpperCase()), style: 'dim' }),
+  );
+  const lines = [head, ...rows].map((row) => row.map((cell) => ({ cell, ...render(cell) })));
+  const widths = columns.map((_name, index) => Math.max(...lines.map((line) => line[index]?.width ?? 0)));
+  const room = lastColumnWidth(widths.slice(0, -1));
   for (const line of lines) {
-    const padded = line.map((cell, index) => cell.padEnd(widths[index] ?? 0));
-    process.stdout.write(`${padded.join('  ').trimEnd()}\n`);
+    const cells = line.map(({ cell, shown, width }, index) => {
+      if (index < columns.length - 1) return shown + ' '.repeat((widths[index] ?? 0) - width);
+      return width <= room ? shown : render(shorten(cell, width - room)).shown;
+    });
+    process.stdout.write(`${cells.join('  ').trimEnd()}\n`);
   }
 }
 
-/** `2026-03-02 15:04:05`, in UTC as in the API. */
-export function formatTime(iso: string | null): string {
-  return iso === null ? '–' : iso.slice(0, 19).replace('T', ' ');
+const narrowest_column = 12;
+
+/** What is left of the terminal's line. A column that would be too narrow is not cut. */
+function lastColumnWidth(others: readonly number[]): number {
+  if (process.stdout.isTTY !== true || !process.stdout.columns) return Number.POSITIVE_INFINITY;
+  const left = process.stdout.columns - others.reduce((sum, width) => sum + width + 2, 0);
+  return left < narrowest_column ? Number.POSITIVE_INFINITY : left;
 }
 
-function plain(text: string): string {
-  return text.replace(/\p{Cc}/gu, ' ');
+function shorten(cell: Text, by: number): Text {
+  const text = typeof cell === 'string' ? cell : cell.text;
+  const cut = `${text.slice(0, Math.max(text.length - by - 1, 0)).trimEnd()}…`;
+  return typeof cell === 'string' ? cut : { ...cell, text: cut };
 }
+
+/** Prints names and values, one pair per line. */
+export function printFacts(facts: readonly (readonly [name: string, value: Text])[]): void {
+  const width = Math.max(...facts.map(([name]) => name.length));
+  for (const [name, value] of facts) printLine({ text: name.padEnd(width), style: 'dim' }, '  ', value);
+}
+
+/** The option of commands that show times. `run` reads it. */
+export const utc_option = ['--utc', 'show times in UTC instead of local time'] as const;
 
 /** The exit codes of the program. docs/guides/command-line.md explains them. */
-export const exit_codes = { error: 1, usage: 2, job_failed: 3, unreachable: 4, credentials: 5 } as const;
+export const exit_codes = { error: 1, usage: 2, job_failed: 3, unreachable: 4, credentials: 5, unfinished: 6 } as const;
 
 /** An error of a command: one sentence or two with the cause and the remedy, and the exit code. */
 export class CommandFailure extends Error {

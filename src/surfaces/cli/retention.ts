@@ -10,7 +10,8 @@ import { hold_coverages, type LegalHold, liftHold, listHolds, placeHold } from '
 import { type PeriodChanges, readPeriods, retained_kinds, setPeriods } from '../../product/erasure/periods.ts';
 import { findHoldScope } from '../../product/erasure/scopes.ts';
 import { command_line, findClient, withAudit } from './audit.ts';
-import { formatTime, type JsonOption, printJson, printResult, printTable } from './output.ts';
+import { type JsonOption, printJson, printResult, printTable } from './output.ts';
+import { formatTime, zoneName } from './terminal.ts';
 
 type ClientOption = JsonOption & { client?: string | undefined };
 
@@ -74,7 +75,7 @@ export async function listHoldsCommand(config: Config, { client, json }: ClientO
     ...[hold.id, hold.covers, hold.org_id ?? '–', hold.patient_id ?? '–', hold.reference],
     ...[formatTime(hold.placed_at), formatTime(hold.lifted_at)],
   ]);
-  printTable(['id', 'covers', 'practice', 'patient', 'reference', 'placed', 'lifted'], rows);
+  printTable(['id', 'covers', 'practice', 'patient', 'reference', `placed (${zoneName()})`, 'lifted'], rows);
 }
 
 /** Places a hold on a client, a practice or a patient: on the smallest thing that an option names. */

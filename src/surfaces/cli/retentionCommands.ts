@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Config } from '../../catalog/settings/config.ts';
+import { utc_option } from './output.ts';
 
 const json = ['--json', 'print JSON'] as const;
 
@@ -20,6 +21,7 @@ export function addRetention(program: Command, config: () => Promise<Config>): v
     .description('list the legal holds of a client')
     .option('--client <client_id>', 'the client (required)')
     .option(...json)
+    .option(...utc_option)
     .action(async (options) => (await import('./retention.ts')).listHoldsCommand(await config(), options));
   holds
     .command('place')

@@ -13,19 +13,26 @@ import { addMcp } from './client/mcp.ts';
 import { addOpen } from './client/open.ts';
 import { addProfiles } from './client/profileCommands.ts';
 import { addRequests } from './client/requests.ts';
-import { addSandbox, addTrigger } from './client/sandbox.ts';
+import { addSandbox } from './client/sandbox.ts';
+import { addTrigger } from './client/trigger.ts';
 import { addWebhooks } from './client/webhooks.ts';
 import { CommandFailure, exit_codes } from './output.ts';
 import type { LoadService } from './serve.ts';
+import { render, setTerminal, setTimes } from './terminal.ts';
+import { addCompletion } from './usage/completion.ts';
+import { deepestCommand, explainUsage, formatPath } from './usage/usageErrors.ts';
 
 /** Runs one command. An error that the user can fix prints its message, without a stack trace, and sets an exit code. */
 export async function run(argv: string[], loadService: LoadService): Promise<void> {
+  setTerminal(process.env);
   const program = createProgram(loadService);
   try {
     await program.parseAsync(argv.length === 0 ? ['help'] : argv, { from: 'user' });
   } catch (error) {
-    const { message, exit } = explain(error, deepest(program, argv));
-    process.stderr.write(message);
+    const { message, exit } = explain(error, deepestCommand(program, argv));
+    process.stderr.write(
+      exit === 0 ? message : `${render({ text: '', symbol: '✗', style: 'red' }, process.stderr).shown}${message}`,
+    );
     if (exit !== 0) process.exitCode = exit;
   }
 }
@@ -40,11 +47,13 @@ function createProgram(loadService: LoadService): Command {
     // Errors are printed by `run`, in one place.
     .configureOutput({ writeErr: () => {}, outputError: () => {} })
     .showSuggestionAfterError(false)
+    .hook('preAction', (_program, command) => setTimes({ utc: command.opts().utc === true }))
     .addHelpText('after', closing);
   const env = process.env;
   program.commandsGroup('Develop:');
   for (const add of [addListen, addTrigger, addSandbox, addLink, addApi, addMcp, addOpen, addProfiles])
     add(program, env);
+  addCompletion(program);
   program.commandsGroup('Operate:');
   for (const add of [addJobs, addEvents, addChanges, addAccounts, addWebhooks, addRequests]) add(program, env);
   program.commandsGroup('Administer (on the server, with its settings):');
@@ -62,7 +71,8 @@ Examples:
   $ chartwire trigger patient.created
   $ chartwire jobs list --status failed --json
 
-Exit codes: 0 success, 1 error, 2 invalid usage, 3 the job failed, 4 not reachable, 5 credentials missing or refused.
+Exit codes: 0 success, 1 error, 2 invalid usage, 3 the job failed, 4 not reachable, 5 credentials missing or refused,
+6 the job has not finished in time.
 `;
 
 /** The message for a failed command and its exit code. Unexpected errors are rethrown. */
@@ -77,10 +87,7 @@ function explain(error: unknown, command: Command): { message: string; exit: num
   const exit = administration.includes(first) ? exit_codes.error : exit_codes.usage;
   // A group of commands without a subcommand.
   if (error.code === 'commander.help') return { message: command.helpInformation(), exit };
-  const unknown = error.code === 'commander.excessArguments' || error.code === 'commander.unknownCommand';
-  const typed = [...formatPath(command).split(' ').slice(1), ...command.args].join(' ');
-  const cause = unknown ? `unknown command '${typed}'` : error.message.replace(/^error: /, '').replace(/\.$/, '');
-  return { message: `${cause.charAt(0).toUpperCase()}${cause.slice(1)}. See: ${formatPath(command)} --help\n`, exit };
+  return { message: explainUsage(error, command), exit };
 }
 
 const connection_lost =
@@ -90,19 +97,4 @@ const connection_lost =
 function isConnectionLost(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown };
   return error instanceof ConnectionError || (typeof code === 'string' && /^(ECONN|EPIPE|08|57P0)/.test(code));
-}
-
-/** The command that the arguments name, as far as it exists. */
-function deepest(program: Command, argv: readonly string[]): Command {
-  let command = program;
-  for (const word of argv) {
-    const next = command.commands.find((each) => each.name() === word);
-    if (next) command = next;
-    else if (!word.startsWith('-')) break;
-  }
-  return command;
-}
-
-function formatPath(command: Command): string {
-  return command.parent ? `${formatPath(command.parent)} ${command.name()}` : command.name();
 }

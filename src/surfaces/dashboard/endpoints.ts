@@ -1,10 +1,12 @@
 import type { Endpoint } from '../../http/endpoint.ts';
+import { endpoints as api_endpoints } from '../api/endpoints.ts';
+import { link_endpoints } from '../linkpage/endpoints.ts';
 import { access_endpoints } from './access/endpoints.ts';
 import { accounts_endpoints } from './accounts/endpoints.ts';
 import { appEndpoints } from './app/endpoints.ts';
 import type { Live } from './app/live.ts';
 import { approvalsEndpoints } from './approvals/endpoints.ts';
-import { audit_endpoints } from './audit/endpoints.ts';
+import { auditEndpoints } from './audit/endpoints.ts';
 import { clients_endpoints } from './clients/endpoints.ts';
 import { disclosures_endpoints } from './disclosures/endpoints.ts';
 import { emr_apps_endpoints } from './emr-apps/endpoints.ts';
@@ -30,7 +32,8 @@ export function dashboardEndpoints({
   live: Live;
   findSandboxEmr: FindSandboxEmr;
 }): readonly Endpoint[] {
-  const pages = [
+  const all = (): readonly Endpoint[] => [...pages, ...approvals];
+  const pages: readonly Endpoint[] = [
     ...sign_in_endpoints,
     providerLogout,
     ...appEndpoints(live),
@@ -42,7 +45,7 @@ export function dashboardEndpoints({
     ...records_endpoints,
     ...requests_endpoints,
     ...sandboxEndpoints(findSandboxEmr),
-    ...audit_endpoints,
+    ...auditEndpoints(() => [...api_endpoints, ...link_endpoints, ...all()]),
     ...disclosures_endpoints,
     // Settings
     ...clients_endpoints,
@@ -53,5 +56,6 @@ export function dashboardEndpoints({
     ...retention_endpoints,
     ...me_endpoints,
   ];
-  return [...pages, ...approvalsEndpoints(pages)];
+  const approvals = approvalsEndpoints(pages);
+  return all();
 }

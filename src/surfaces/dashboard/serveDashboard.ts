@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { sendPage, servePageFiles, shellPage } from '../../http/pages/servePages.ts';
+import { sendPage, serveBrand, servePageFiles, shellPage } from '../../http/pages/servePages.ts';
 import type { Context } from '../../product/context.ts';
 import { finishSignIn } from './sign-in/endpoints.ts';
 
+const files = '/dashboard/files/';
+
 /** Serves the dashboard at `/dashboard` and every path below it, because the page does its own routing. */
 export function serveDashboard(ctx: Context, pages: FastifyInstance): void {
+  serveBrand(pages, files);
   servePageFiles(pages, 'dashboard', {
-    prefix: '/dashboard/files/',
+    prefix: files,
     // The names of chunks contain a hash of their content.
     cacheControl: (path) => (path.startsWith('chunks/') ? 'public, max-age=31536000, immutable' : 'no-cache'),
   });
@@ -43,9 +46,9 @@ async function sendDashboard(_request: FastifyRequest, reply: FastifyReply): Pro
 function dashboardPage(nonce: string): string {
   return shellPage({
     title: 'Chartwire',
-    icon: '/dashboard/files/icon.svg',
-    style: '/dashboard/files/main.css',
-    script: '/dashboard/files/main.js',
+    files,
+    style: 'main.css',
+    script: 'main.js',
     head: `<meta name="style-nonce" content="${nonce}">\n`,
     root: '<div id="root"></div>',
     without_script: 'The dashboard needs JavaScript.',

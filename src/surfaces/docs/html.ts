@@ -35,9 +35,12 @@ function toText(part: Part): string {
   return String(part).replace(/[&<>"']/g, (character) => names[character] ?? '');
 }
 
-/** A code block with a copy button. It is focusable, so that it can be scrolled with the keyboard. */
-export function codeBlock(title: string, text: string, language = 'json'): Html {
-  return html`<figure class="code"><figcaption><span>${title}</span>${copyButton(title)}</figcaption>
+/**
+ * A code block with a copy button. It is focusable, so that it can be scrolled with the keyboard. A `run` block is a curl
+ * command that the page can send in the sandbox.
+ */
+export function codeBlock(title: string, text: string, language = 'json', { run = false } = {}): Html {
+  return html`<figure class="code"${run && html` data-run`}><figcaption><span>${title}</span>${copyButton(title)}</figcaption>
 ${code(title, text, language)}</figure>`;
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP } from 'node:net';
-import { type Html, html } from './html.ts';
+import { brandElements } from '../../http/pages/servePages.ts';
+import { Html, html } from './html.ts';
 import type { Heading } from './markdown.ts';
 import { type DocPage, markdownPath, pages, sections } from './navigation.ts';
 
@@ -63,11 +64,13 @@ export function document({
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title><meta name="description" content="${description}"><meta name="color-scheme" content="light dark">
-<link rel="icon" href="/docs/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="/docs/style.css"><link rel="stylesheet" href="/docs/parts.css">
+${brand}<link rel="stylesheet" href="/docs/style.css"><link rel="stylesheet" href="/docs/parts.css">
 ${alternate && html`<link rel="alternate" type="text/markdown" href="${alternate}">`}
 <script src="/docs/early.js"></script><script type="module" src="/docs/docs.js"></script></head>
 <body${sandbox && html` data-sandbox`}>${body}</body></html>`.text;
 }
+
+const brand = new Html(brandElements('/docs/'));
 
 function bar(page?: DocPage): Html {
   return html`<a class="skip" href="#main">Skip to content</a>
@@ -84,7 +87,7 @@ function bar(page?: DocPage): Html {
 
 const current = html` aria-current="page"`;
 
-export const mark = html`<svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#0f5c6e"/><path d="M5 17h6l3-8 5 14 3-6h5" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
+export const mark = html`<img src="/docs/brand/icon.svg" alt="" width="24" height="24">`;
 
 function isReference({ path }: DocPage): boolean {
   return path.startsWith('/docs/reference') && path !== '/docs/reference/settings';

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
+import { findDiagram } from './diagrams/diagrams.ts';
 import { breakable, codeBlock, Html, html } from './html.ts';
 import { markdownPath, pages } from './navigation.ts';
 
@@ -28,13 +29,14 @@ export function renderMarkdown(markdown: string): RenderedMarkdown {
         return html`<${tag} id="${id}"><a class="anchor" href="#${id}">${content}</a></${tag}>\n`.text;
       },
       code({ text, lang = '' }) {
-        return codeBlock(titles[lang] ?? '', text, lang).text;
+        const [language = '', ...marks] = lang.split(' ');
+        return codeBlock(titles[language] ?? '', text, language, { run: marks.includes('run') }).text;
       },
       html({ text }) {
         return text.startsWith('<!--') ? '' : html`${text}`.text;
       },
       image({ href, text }) {
-        return html`<img src="${href}" alt="${text}" loading="lazy">`.text;
+        return (findDiagram(href, text) ?? html`<img src="${href}" alt="${text}" loading="lazy">`).text;
       },
       codespan({ text }) {
         return html`<code>${in_table ? breakable(text) : text}</code>`.text;

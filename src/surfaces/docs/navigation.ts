@@ -35,10 +35,23 @@ export const sections: readonly Section[] = [
       guide('correct-a-write', 'Correct a write', 'How a wrong payment, note or other record is corrected.'),
       guide('testing-with-larkspur', 'Testing with Larkspur', 'Make the sandbox EMR fail in the ways real ones do.'),
       guide('agents', 'AI agents', 'The API as Model Context Protocol tools, and the risks.'),
-      guide('fhir', 'FHIR', 'How to connect a FHIR R4 server, and what to expect from it.'),
+    ],
+  },
+  {
+    title: 'EMRs',
+    pages: [
+      file('emrs', 'Supported EMRs', 'docs/reference/emrs.md', 'Operations and fields that each EMR supports.'),
+      guide('fhir', 'FHIR', 'How to connect a FHIR R4 server, and what happens at linking.'),
+      guide('fhir-sign-in', 'FHIR: sign-in', 'Which sign-in to choose, EMR apps, and where credentials may go.'),
+      guide('fhir-reading', 'FHIR: reading', 'Capabilities, search plans, bulk export, syncs and the MRN.'),
+      guide('fhir-mapping', 'FHIR: mapping and writing', 'What each record and write of the API is in FHIR.'),
+      guide(
+        'fhir-troubleshooting',
+        'FHIR: troubleshooting',
+        'Messages of failed links, and what is assumed of servers.',
+      ),
       guide('openemr', 'OpenEMR', 'How to connect OpenEMR by its own API.'),
       guide('directory', 'Practice directory', 'Let people find their practice instead of asking for an EMR address.'),
-      file('emrs', 'Supported EMRs', 'docs/reference/emrs.md', 'Operations and fields that each EMR supports.'),
     ],
   },
   {
@@ -46,7 +59,6 @@ export const sections: readonly Section[] = [
     pages: [
       guide('going-live', 'Going live', 'From the release folder to production.'),
       guide('dashboard', 'Dashboard', 'Pages, roles and operator tasks.'),
-      guide('dashboard-changes', 'Dashboard: what changed', 'The main pages before and after the redesign.'),
       guide('operators', 'Operators and sign-in', 'Single sign-on with OpenID Connect, roles by claim, and passwords.'),
       guide('what-to-watch', 'What to watch', 'Metrics, traces, alerts and what to do about them.'),
       guide('alerts', 'Alerts', 'Email and webhooks to operators, quiet hours and the daily summary.'),

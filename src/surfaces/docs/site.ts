@@ -11,6 +11,7 @@ import {
   sendPageData,
   sendPublicPage,
   sendPublicText,
+  serveBrand,
   serveFiles,
   servePageFiles,
 } from '../../http/pages/servePages.ts';
@@ -48,7 +49,7 @@ export function serveDocs(
   serve('/llms.txt', () => site().llmsText(), sendAs('text/plain'));
   for (const path of ['/docs/', '/docs/quickstart'])
     pages.get(path, async (_request, reply) => reply.redirect('/docs'));
-  pages.get('/favicon.ico', async (_request, reply) => reply.redirect('/docs/icon.svg'));
+  pages.get('/favicon.ico', async (_request, reply) => reply.redirect('/docs/brand/icon.svg'));
   pages.register(async (below) => serveBelow(below, () => cacheText('not found', () => site().notFound())), {
     prefix: '/docs',
   });
@@ -90,12 +91,13 @@ function serveBelow(below: FastifyInstance, notFound: () => Promise<PreparedText
   });
   serveFiles(below, join(installation_folder, 'docs/images'), {
     prefix: '/images/',
-    names: /\.webp$/,
+    names: /\.(webp|svg)$/,
     cacheControl: () => 'no-cache',
   });
+  serveBrand(below, '/');
   servePageFiles(below, 'docs', {
     prefix: '/',
-    only: ['docs.js', 'early.js', 'style.css', 'parts.css', 'icon.svg'],
+    only: ['docs.js', 'early.js', 'style.css', 'parts.css'],
     cacheControl: () => 'no-cache',
   });
 }
@@ -140,8 +142,14 @@ function composeMarkdown(document: Document, page: DocPage, links: 'pages' | 'ma
   if (resources) return resourceMarkdown(page, resources);
   if (page.content === 'overview' || 'groups' in page.content) return overviewMarkdown(document);
   const { file } = page.content;
-  return rewriteLinks(readFileSync(join(installation_folder, file), 'utf8'), file, links);
+  const text = readFileSync(join(installation_folder, file), 'utf8');
+  return rewriteLinks(text, file, links)
+    .replaceAll('](http://localhost:4000/', '](/')
+    .replace(example_urls, document.servers[0]?.url ?? '$&');
 }
+
+/** The base URLs of examples in guides and in generated pages. */
+const example_urls = /http:\/\/localhost:4000|https:\/\/chartwire\.example\.com/g;
 
 /** Undefined if the page does not list operations. */
 function resourcesOn(document: Document, { content }: DocPage): Resource[] | undefined {

@@ -9,14 +9,25 @@ export function tryIt(call: Call): Html {
   const [media_type, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
   const form = media_type === 'multipart/form-data';
   return html`<details class="try" hidden><summary>Try it</summary>
-<form autocomplete="off" data-method="${method.toUpperCase()}" data-path="${path}"
+<form autocomplete="off" data-method="${method.toUpperCase()}" data-path="${path}" data-examples="${JSON.stringify(listExamples(operation, content?.example))}"
  data-headers="${listHeaders(operation).join(' ')}"
  data-found="${JSON.stringify(operation['x-found-in'] ?? {})}" data-events="${(operation['x-events'] ?? []).join(' ')}"
  data-confirm="${confirmation(call)}">
 ${inputs(call, 'path', 'Path parameters')}${inputs(call, 'query', 'Query parameters')}${inputs(call, 'header', 'Headers')}
 ${content && (form ? formFields(operation, content.schema, content.example) : jsonField(operation, content.example))}
 <button type="submit" class="send">Send request</button>
-</form><p class="status" role="status"></p><div class="result"></div></details>`;
+</form><p class="status" role="status" tabindex="-1"></p><div class="result"></div></details>`;
+}
+
+/** What the samples have in place of the values that differ by installation. */
+function listExamples(operation: Operation, body: unknown): Record<string, unknown> {
+  const in_body = (body ?? {}) as Record<string, unknown>;
+  return Object.fromEntries(
+    Object.keys(operation['x-found-in'] ?? {}).map((name) => [
+      name,
+      operation.parameters.find((each) => each.name === name)?.example ?? in_body[name],
+    ]),
+  );
 }
 
 /** Destructive requests need a confirmation. */

@@ -11,27 +11,20 @@ import { choosePractice, findForLink } from '../../product/link/linkPractices.ts
 import { type AnyPurpose, type LinkPurpose, requireEmr } from '../../product/link/linkTokens.ts';
 import { describeAddress, describeLink, describeSearch, toTerms } from '../../product/link/linkView.ts';
 import { finishPageSignIn, readPageState, startPageSignIn } from '../../product/link/pageSignIns.ts';
+import { addPass } from '../../product/link/practiceSessions.ts';
 import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
+import { practice_endpoints } from './practiceEndpoints.ts';
+import { LinkSession, ShownPractice } from './schema.ts';
 
 const credentials = Type.Record(Type.String(), secret({ maxLength: credential_max }));
 
 /** The consent step has about 1,000 characters. */
 const consent_text_max = 8000;
 
-const ShownPractice = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  city: nullable(Type.String()),
-  state: nullable(Type.String()),
-  parent: nullable(Type.String()),
-  /** Whether it can be linked. */
-  available: Type.Boolean(),
-});
-
 /** What an owner changed since the link was created may leave the practice without its parameters. */
 const practice_params_errors = ['search_params_need_app', 'search_params_required'] as const;
 
-/** The Link page's own API. It is not part of the public API and may change with the page. */
+/** The own API of the Link page and of the practice page. It is not part of the public API and may change with the page. */
 export const link_endpoints: readonly Endpoint[] = [
   endpoint({
     id: 'link.session.get',
@@ -40,65 +33,7 @@ export const link_endpoints: readonly Endpoint[] = [
     path: '/link/v1/session',
     auth: 'link',
     summary: 'Retrieve what the Link page shows',
-    response: Type.Object({
-      success,
-      /** How people know the EMR: the name of its app, its own, or the server's host. */
-      emr: Type.String(),
-      /** The EMR product, or the standard that its server follows. */
-      product: Type.String(),
-      /** Set if an operator configured the sign-in: Link requests only what is missing. */
-      app: nullable(Type.Object({ logo: nullable(Type.String()) })),
-      organization: Type.String(),
-      emr_host: Type.String(),
-      /** Host and path. */
-      emr_address: Type.String(),
-      /** Set if nobody can sign in at this address: then there is nothing to agree to either. */
-      problem: nullable(Type.Object({ code: Type.String(), host: Type.String(), reason: Type.String() })),
-      /** What will be read and changed. `known`: as stated by this server. */
-      access: Type.Object({
-        known: Type.Boolean(),
-        reads: Type.Array(Type.String()),
-        writes: Type.Array(Type.String()),
-      }),
-      consent: nullable(Type.Object({ terms_id: Type.String(), required: Type.Boolean() })),
-      update: Type.Boolean(),
-      fields: Type.Array(
-        Type.Object({
-          name: Type.String(),
-          label: Type.String(),
-          secret: Type.Boolean(),
-          autocomplete: Type.String(),
-          optional: Type.Boolean(),
-          known: Type.Boolean(),
-          value: nullable(Type.String()),
-        }),
-      ),
-      /** The sign-in methods to choose from; empty if there is only one. */
-      ways: Type.Array(
-        Type.Object({
-          name: Type.String(),
-          label: Type.String(),
-          about: Type.String(),
-          fields: Type.Array(Type.String()),
-          on_page: Type.Boolean(),
-          /** The host of the page, or of the server, that receives what the person enters. */
-          sign_in_host: Type.String(),
-          tells: nullable(Type.Object({ what: Type.String(), value: Type.String() })),
-        }),
-      ),
-      /** The sign-in method of the account that is being re-linked. */
-      way: nullable(Type.String()),
-      resend_code: Type.Boolean(),
-      code_digits: nullable(Type.Integer()),
-      /** Where the sandbox EMR shows one-time codes. */
-      codes_page: nullable(Type.String()),
-      language: nullable(Type.String()),
-      returns: Type.Boolean(),
-      /** Whether the person chooses the practice, and the choice. */
-      finds_practice: Type.Boolean(),
-      practice: nullable(ShownPractice),
-      client: Type.Object({ name: Type.String(), logo: nullable(Type.String()), colour: nullable(Type.String()) }),
-    }),
+    response: LinkSession,
     handle: async ({ ctx, client, link }) => {
       const branding = await findClient(ctx, client.id);
       const { token, purpose } = link;
@@ -114,6 +49,9 @@ export const link_endpoints: readonly Endpoint[] = [
         finds_practice,
         consent: described.problem || purpose.emr_address === null ? null : await offer(purpose),
         client: { name: client.name, logo: branding?.logo ?? null, colour: branding?.colour ?? null },
+        expires_at: link.expires_at,
+        // Otherwise the public token would go to a page that the application does not see.
+        resumable: purpose.created_in === 'dashboard' || purpose.callback_url !== null,
       };
     },
   }),
@@ -201,17 +139,24 @@ export const link_endpoints: readonly Endpoint[] = [
       public_token: nullable(Type.String()),
       /** Where the hosted page redirects to. */
       return_to: nullable(Type.String()),
+      /** What opens the practice page of the account: the pass works once. */
+      practice: Type.Object({ account_id: Type.String(), pass: Type.String() }),
     }),
     errors: ['consent_required', ...practice_params_errors],
     handle: async ({ ctx, client, link, body }) => {
       const { emr_address: consented_address } = await requireConsent(ctx, client.id, link.token);
       const input = { credentials: body.credentials, one_time_code: body.one_time_code, consented_address };
       const signed_in = await signInForLink(ctx, client.id, link.token, input);
-      const token = await ctx.db.tenant(client.id, (tx) => completeLink(ctx, tx, link.token, signed_in));
+      const linked = await ctx.db.tenant(client.id, async (tx) => {
+        const { public_token, account_id } = await completeLink(ctx, tx, link.token, signed_in);
+        const pass = await addPass(tx, { client_id: client.id, account_id });
+        return { public_token, practice: { account_id, pass } };
+      });
       ctx.lookups.clear();
       ctx.notifications.notify('chartwire_jobs', client.id);
-      const public_token = link.purpose.created_in === 'dashboard' ? null : token;
-      return { success: true, public_token, return_to: returnUrl(link.purpose, public_token) };
+      const public_token = link.purpose.created_in === 'dashboard' ? null : linked.public_token;
+      const { practice } = linked;
+      return { success: true, public_token, return_to: returnUrl(link.purpose, public_token), practice };
     },
   }),
 
@@ -222,6 +167,7 @@ export const link_endpoints: readonly Endpoint[] = [
     method: 'POST',
     path: '/link/v1/oauth/start',
     auth: 'link',
+    practice_page: 'too',
     summary: 'Start a sign-in on the EMR’s own page',
     body: Type.Object({ credentials }),
     response: Type.Object({
@@ -233,8 +179,12 @@ export const link_endpoints: readonly Endpoint[] = [
     }),
     errors: ['consent_required', 'consent_outdated', ...practice_params_errors],
     handle: async ({ ctx, client, link, body }) => {
-      const { sign_in_hosts, emr_address } = await requireConsent(ctx, client.id, link.token);
       const purpose = requireEmr(link.purpose);
+      // The practice page asks for no consent: it links nothing.
+      if (purpose.created_in === 'practice_page') {
+        return { success: true, ...(await startPageSignIn(ctx, { token: link.token, purpose }, body.credentials)) };
+      }
+      const { sign_in_hosts, emr_address } = await requireConsent(ctx, client.id, link.token);
       // Another practice was chosen since.
       if (emr_address !== purpose.emr_address) throw apiError('consent_outdated');
       const started = await startPageSignIn(ctx, { token: link.token, purpose }, body.credentials);
@@ -272,6 +222,7 @@ export const link_endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: '/link/v1/oauth/state',
     auth: 'link',
+    practice_page: 'too',
     // Called several times a minute, and only about the caller.
     audited: false,
     summary: 'Retrieve the state of a sign-in on the EMR’s own page',
@@ -283,6 +234,8 @@ export const link_endpoints: readonly Endpoint[] = [
     }),
     handle: async ({ ctx, client, link }) => ({ success: true, ...(await readPageState(ctx, client.id, link.token)) }),
   }),
+
+  ...practice_endpoints,
 ];
 
 /** Appends the token to the registered URL without reformatting the URL. */

@@ -1,15 +1,23 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { parseUrl } from '../../catalog/parseUrl.ts';
-import { type PagePolicy, type ShellPage, sendPage, servePageFiles, shellPage } from '../../http/pages/servePages.ts';
+import {
+  type PagePolicy,
+  type ShellPage,
+  sendPage,
+  serveBrand,
+  servePageFiles,
+  shellPage,
+} from '../../http/pages/servePages.ts';
 import { findClient } from '../../product/clients/clients.ts';
 import type { Context } from '../../product/context.ts';
 import { type KnownLink, type LinkState, lookUpLink, lookUpLinkByHash } from '../../product/link/linkTokens.ts';
 
 /** Serves Link: the script for applications, the page it frames, and the same page hosted at `/link`. */
 export function serveLink(ctx: Context, pages: FastifyInstance): void {
+  serveBrand(pages, '/link/v1/');
   servePageFiles(pages, 'link', {
     prefix: '/link/v1/',
-    only: ['link.js', 'page.js', 'window.js', 'page.css'],
+    only: ['link.js', 'page.js', 'practice.js', 'window.js', 'page.css'],
     cross_origin: ['link.js'],
     cacheControl: () => 'public, max-age=300',
   });
@@ -29,6 +37,7 @@ export function serveLink(ctx: Context, pages: FastifyInstance): void {
     if (token === undefined) return sendLinkPage(reply, 'in_fragment', page);
     return sendLinkPage(reply, typeof token === 'string' ? await lookUpLink(ctx, token) : undefined, page);
   });
+  pages.get('/practice', async (_request, reply) => sendPage(reply, practicePage(), linkPolicy([])));
   // The window before it goes to the EMR's sign-in page, and after it returns.
   // A sign-in takes place in these, and the address of the second contains its one-time code.
   const consumed = { exposeHeadRoute: false };
@@ -82,16 +91,16 @@ export type LinkPage = {
 export function linkPage({ mode, state, origins, language, files }: LinkPage): string {
   return shellPage({
     ...shell,
-    style: `${files}page.css`,
-    script: `${files}page.js`,
+    files,
+    script: 'page.js',
     html: `lang="${language === 'es' ? 'es' : 'en'}" data-mode="${mode}"`,
     body: ` data-state="${state}" data-language="${language ?? ''}" data-origins="${escapeAttribute(JSON.stringify(origins))}"`,
   });
 }
 
-const shell: Pick<ShellPage, 'title' | 'icon' | 'root' | 'without_script'> = {
+const shell: Pick<ShellPage, 'title' | 'style' | 'root' | 'without_script'> = {
   title: 'Link',
-  icon: 'data:,',
+  style: 'page.css',
   root: '<main id="link"></main>',
   without_script: 'This page needs JavaScript. Esta página necesita JavaScript.',
 };
@@ -103,8 +112,19 @@ const shell: Pick<ShellPage, 'title' | 'icon' | 'root' | 'without_script'> = {
 export function windowPage(files: string): string {
   return shellPage({
     ...shell,
-    style: `${files}page.css`,
-    script: `${files}window.js`,
+    files,
+    script: 'window.js',
+    html: 'lang="en" data-mode="hosted"',
+  });
+}
+
+/** The page on which a practice sees a linked account and can unlink it. What it opens with is in the fragment. */
+export function practicePage(): string {
+  return shellPage({
+    ...shell,
+    files: 'link/v1/',
+    title: 'Connected application',
+    script: 'practice.js',
     html: 'lang="en" data-mode="hosted"',
   });
 }

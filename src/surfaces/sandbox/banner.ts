@@ -61,21 +61,35 @@ The first owner account was created. Its temporary password is in a file that on
 export async function tryItValues(ctx: Context, sandbox: Sandbox) {
   const { client_id, client_secret, access_token, larkspur } = sandbox;
   const [person] = larkspur.staff;
+  const ids = await sampleIds(ctx, access_token);
   return {
     client_id,
     client_secret,
     access_token,
-    ...(await sampleIds(ctx, access_token)),
+    larkspur_url: larkspur.url,
+    ...ids,
+    found: findable(ids),
     credentials: { username: person?.username, password: person?.password },
     one_time_code: person && new TOTP({ secret: Secret.fromBase32(person.totp_secret) }).generate(),
   };
 }
 
-type SampleIds = Record<'appointment_id' | 'appointment_ehr_id' | 'job_id', string | null>;
+type SampleIds = Record<'appointment_id' | 'appointment_ehr_id' | 'job_id' | 'patient_id' | 'event_id', string | null>;
+
+/** By the sources that endpoints declare (`found_in`), so that samples have IDs without a request for each. */
+function findable(ids: Partial<SampleIds>): Record<string, string | null | undefined> {
+  return {
+    'sandbox#/appointment_id': ids.appointment_id,
+    'sandbox#/appointment_ehr_id': ids.appointment_ehr_id,
+    'sandbox#/job_id': ids.job_id,
+    'GET /v1/patients?mrn=LK100001#/patients/0/id': ids.patient_id,
+    'GET /v1/webhook-events#/webhook_events/0/id': ids.event_id,
+  };
+}
 
 /**
- * Ids that differ between installations and that no endpoint lists: of an appointment, also in the EMR, and of a job. A job with an event
- * is preferred to a newer one without.
+ * Ids that differ between installations: of a patient, the newest event, and a job. Of appointments, one without a claim;
+ * a job with an event is preferred to a newer one without.
  */
 async function sampleIds(ctx: Context, access_token: string): Promise<Partial<SampleIds>> {
   const account = await findAccountByToken(ctx, access_token);
@@ -85,7 +99,11 @@ async function sampleIds(ctx: Context, access_token: string): Promise<Partial<Sa
     client_id,
     (sql) => sql`SELECT appointment.*,
       (SELECT id::text FROM jobs WHERE client_id = ${client_id} AND account_id = ${account.id}
-        ORDER BY event_id IS NULL, id DESC LIMIT 1) AS job_id
+        ORDER BY event_id IS NULL, id DESC LIMIT 1) AS job_id,
+      (SELECT replace(event_id::text, '-', '') FROM jobs WHERE client_id = ${client_id} AND account_id = ${account.id}
+         AND event_id IS NOT NULL ORDER BY id DESC LIMIT 1) AS event_id,
+      (SELECT doc ->> 'id' FROM patients WHERE client_id = ${client_id} AND organization_id = ${organization_id}
+         AND mrn = 'LK100001' LIMIT 1) AS patient_id
       FROM (SELECT) AS one LEFT JOIN (
         SELECT doc ->> 'id' AS appointment_id, ehr_id AS appointment_ehr_id FROM appointments
          WHERE client_id = ${client_id} AND organization_id = ${organization_id} AND ehr_id IS NOT NULL

@@ -7,10 +7,10 @@ export type SandboxState = {
   clinic_url: string;
   clinic_name: string;
   /** `once`: it affects one request and then turns off. */
-  switches: (Pick<Switch, 'id' | 'label' | 'description'> & { on: boolean; once: boolean })[];
+  switches: (Pick<Switch, 'id' | 'group' | 'label' | 'description'> & { on: boolean; once: boolean })[];
   /** Faults that were set by other means, such as a test. */
   other_faults: number;
-  staff: { user_name: string; role: string; code: string; locked_until: string | null }[];
+  staff: { user_name: string; password: string; role: string; code: string; locked_until: string | null }[];
   /** How long the codes are valid. */
   seconds_left: number;
 };
@@ -71,9 +71,10 @@ async function describe(control: Control, { url, staff }: Sandbox['larkspur']): 
   );
   const switches = fault_switches.map((each) => {
     const own = matching(each, faults);
-    const { id, label, description } = each;
+    const { id, group, label, description } = each;
     return {
       id,
+      group,
       label,
       description,
       on: own.length > 0,
@@ -85,8 +86,9 @@ async function describe(control: Control, { url, staff }: Sandbox['larkspur']): 
     clinic_name: emr,
     switches,
     other_faults: faults.filter((fault) => !fault_switches.some((each) => matching(each, [fault]).length > 0)).length,
-    staff: staff.map(({ username, role, totp_secret }) => ({
+    staff: staff.map(({ username, password, role, totp_secret }) => ({
       user_name: username,
+      password,
       role,
       code: new TOTP({ secret: Secret.fromBase32(totp_secret) }).generate(),
       locked_until: lockouts.find(({ user_name }) => user_name === username.toLowerCase())?.locked_until ?? null,

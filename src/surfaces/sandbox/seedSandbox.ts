@@ -93,6 +93,12 @@ export async function waitForFirstSync(ctx: Context, access_token: string): Prom
   }
 }
 
+/** What the running sandbox wrote, for endpoints. Undefined before it has started. */
+export async function readSandbox({ config }: Pick<Context, 'config'>): Promise<Sandbox | undefined> {
+  const stored = await readPrevious(join(config.data_dir, 'sandbox.json'));
+  return stored.larkspur ? (stored as Sandbox) : undefined;
+}
+
 async function readPrevious(file: string): Promise<Partial<Sandbox>> {
   try {
     // Written by an earlier start. Values that are no longer valid fail the checks below and are replaced.

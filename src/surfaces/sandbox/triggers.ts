@@ -38,24 +38,31 @@ const requests: TriggerRequests & Record<TriggerRequest, unknown> = {
   ...staff_requests,
 };
 
+/** How a trigger is watched: by the client's stream, and by the responses that it gets. */
+type Watching = { observe: Observe; fetch?: typeof fetch };
+
 /** Makes a real event happen in the sandbox, by a request of the API and, where needed, a fault in the EMR. */
-export async function triggerEvent(sandbox: Sandbox, type: EventType, observe: Observe): Promise<TriggeredEvent> {
-  const event = await runTrigger(createScene(sandbox, observe), events[type].trigger);
+export async function triggerEvent(sandbox: Sandbox, type: EventType, watching: Watching): Promise<TriggeredEvent> {
+  const event = await runTrigger(createScene(sandbox, watching), type, events[type].trigger);
   if (event.type === type) return event;
   throw new StartFailure(`The sandbox sent the event ${event.type} instead of ${type}.`);
 }
 
-function createScene(sandbox: Sandbox, observe: Observe): Scene {
+function createScene(sandbox: Sandbox, { observe, fetch }: Watching): Scene {
   const { base_url: baseUrl, client_id: clientId, client_secret: clientSecret, access_token: accessToken } = sandbox;
   return {
     sandbox,
     observe,
-    client: new Chartwire({ baseUrl, clientId, clientSecret, accessToken, retriesMax: 2 }),
+    client: new Chartwire({ baseUrl, clientId, clientSecret, accessToken, retriesMax: 2, ...(fetch && { fetch }) }),
     control: (method, path, body) => callControl(sandbox.larkspur, method, path, body),
   };
 }
 
-async function runTrigger(scene: Scene, { request, fault, unlinks_account }: EventTrigger): Promise<TriggeredEvent> {
+async function runTrigger(
+  scene: Scene,
+  type: EventType,
+  { request, fault, unlinks_account }: EventTrigger,
+): Promise<TriggeredEvent> {
   const prepare = requests[request];
   if (!prepare) throw new Error(`The event catalogue names the request ${request}, which is missing.`);
   const prepared = await prepare(scene);
@@ -63,18 +70,19 @@ async function runTrigger(scene: Scene, { request, fault, unlinks_account }: Eve
     if (unlinks_account && prepared.meanwhile) {
       return await unlinkMeanwhile(scene, prepared.meanwhile, fault?.operation);
     }
-    return await (fault ? withFault(scene, fault, () => readEvent(prepared)) : readEvent(prepared));
+    return await (fault ? withFault(scene, fault, () => readEvent(prepared, type)) : readEvent(prepared, type));
   } finally {
     await prepared.undo?.();
   }
 }
 
-async function readEvent({ send }: Prepared): Promise<TriggeredEvent> {
+/** A failure with another event than the one to trigger is thrown: it says why. */
+async function readEvent({ send }: Prepared, type: EventType): Promise<TriggeredEvent> {
   try {
     const event = await send();
     if (event) return event;
   } catch (error) {
-    if (error instanceof JobFailedError) return error.event as TriggeredEvent;
+    if (error instanceof JobFailedError && error.event.type === type) return error.event as TriggeredEvent;
     throw error;
   }
   throw new StartFailure('The change was merged into one that is still waiting. Try again when that one finishes.');

@@ -2,10 +2,11 @@ import type { Frame, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Connector } from '../../../src/emr/connector.ts';
 import { fhir } from '../../../src/emr/fhir/fhir.ts';
+import { newClient } from '../../api/support.ts';
 import { accessibilityViolations } from '../../harness/browser.ts';
 import { appFor, redirectUri } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import type { LinkWindow } from '../../harness/linkHost.ts';
+import { type LinkWindow, openLinkWindow } from '../../harness/linkHost.ts';
 import { signInOperator } from '../../harness/operator.ts';
 import { expectAccessible, signIn } from '../dashboardFixture.ts';
 import { agree, endings, focused, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
@@ -121,6 +122,27 @@ describe('sign-in methods', () => {
     await window.page.keyboard.press('Escape');
     await untilClosed(window);
     await expect.poll(clipboard).toBe(mail.split('&body=')[1]);
+    await window.close();
+  });
+
+  test('a link whose success reaches the application is sent to the administrator, with the time until which it works', async () => {
+    const callback_url = `${fixture.host.origin}/back`;
+    const client = await newClient(fixture.product, { callback_urls: [callback_url] });
+    const body = { emr_name: 'fhir', emr_instance_domain: server.url, org_id: 'sends-page', callback_url };
+    const token = await fixture.steps.linkToken(body, client.api);
+    const window = await fixture.openHosted(token);
+    const frame = await window.frame();
+    await focused(frame, 'client_id');
+    const send = frame.getByRole('link', { name: 'Send this page to my administrator' });
+    const mail = decodeURIComponent((await send.getAttribute('href')) ?? '');
+    const url = `${fixture.product.sandbox.base_url}/link#token=${token}`;
+    expect(mail).toContain(`Please open this page and connect it:\n\n${url}\n`);
+    expect(mail).toMatch(/The link works once, until \w+ \d+.* \d+:\d\d/);
+    await expect.poll(() => frame.innerText('.others + .note')).toMatch(/^The link works once, until \w+ \d+/);
+    // The administrator goes on elsewhere, and agrees too.
+    const other = await openLinkWindow(fixture.browser, url);
+    await focused(other.page.mainFrame(), 'client_id');
+    await other.close();
     await window.close();
   });
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { endPauses, setFault } from '../../journeys/support.ts';
 import {
   daysAfter,
   monday,
@@ -208,8 +209,10 @@ test(row('DEC-248'), async () => {
 });
 
 test(row('DEC-249'), async () => {
-  const explanations = async (query: Record<string, string>) =>
+  const all = async (query: Record<string, string>) =>
     (await getAvailability({ ...on, provider_ids: '501', ...query })).body.results.explanations;
+  const explanations = async (query: Record<string, string>) =>
+    (await all(query))?.filter(({ reason }: Row) => reason !== 'outside_hours');
   expect(await explanations({})).toBeUndefined();
   expect(await explanations({ explain: 'false' })).toBeUndefined();
   expect(await explanations({ explain: 'true', buffer: '15' })).toStrictEqual([
@@ -231,12 +234,63 @@ test(row('DEC-249'), async () => {
   ]);
 });
 
+test(row('WHY-01'), async () => {
+  const day = async (query: Record<string, string> = {}) => {
+    const { results } = (await getAvailability({ ...on, provider_ids: '501', explain: 'true', ...query })).body;
+    return [...results.availability, ...results.explanations]
+      .map(({ range_start, range_end, reason }: Row) => ({ range_start, range_end, reason: reason ?? 'free' }))
+      .sort((a, b) => (a.range_start < b.range_start ? -1 : 1));
+  };
+  const ranges = await day();
+  // From midnight to midnight, without a gap.
+  expect(ranges.at(0)?.range_start).toBe(`${monday}T00:00:00-04:00`);
+  for (const [index, { range_start }] of ranges.slice(1).entries()) {
+    expect(range_start).toBe(ranges[index]?.range_end);
+  }
+  expect(ranges.at(-1)).toMatchObject({ reason: 'outside_hours', range_end: expect.stringContaining('T00:00:00') });
+  expect(ranges.map(({ reason }) => reason)).toContain('free');
+  const set = (body: Record<string, unknown>) => fixture.api.call('PATCH', '/v1/providers/ehr/501', { body });
+  await set({ hide_in_availability: true });
+  expect((await day()).map(({ reason }) => reason)).toStrictEqual(['hidden_provider']);
+  await set({ hide_in_availability: false, status: 'inactive' });
+  expect((await day()).map(({ reason }) => reason)).toStrictEqual(['inactive_provider']);
+  await set({ status: 'active' });
+  // Clocks go forward on the second Sunday of March.
+  const year = Number(monday.slice(0, 4));
+  const first = new Date(Date.UTC(year, 2, 1)).getUTCDay();
+  const sunday = `${year}-03-${String(8 + ((7 - first) % 7)).padStart(2, '0')}`;
+  expect(await day({ start_date: sunday, end_date: sunday })).toContainEqual({
+    range_start: `${sunday}T02:00:00-05:00`,
+    range_end: `${sunday}T03:00:00-04:00`,
+    reason: 'clock_change',
+  });
+});
+
+test(row('WHY-02'), async () => {
+  const { patient_mrn: mrn } = fixture.sandbox.example;
+  const booking = { mrn, location: '11', provider: '501', type: 'FU', datetime: `${monday}T11:00:00-04:00` };
+  await setFault(fixture.api, 'create_appointment', 'error_500');
+  const { body } = await fixture.api.call('POST', '/v1/appointments', { body: { ...booking, duration: '20' } });
+  const { results } = (await getAvailability({ ...on, provider_ids: '501', explain: 'true' })).body;
+  const booked = results.explanations.find(({ reason }: Row) => reason === 'booking');
+  // Nothing about the patient.
+  expect(booked).toStrictEqual({
+    ...{ provider_id: '501', facility_id: '11', date: monday, reason: 'booking' },
+    ...{ range_start: `${monday}T11:00:00-04:00`, range_end: `${monday}T11:20:00-04:00` },
+  });
+  await fixture.api.control('DELETE', '/control/faults');
+  await endPauses(fixture.owner);
+  await fixture.api.untilEvent(body.job_id);
+});
+
 test('times that have passed and inactive locations are not offered, and explain says so', async () => {
   const reasons = async (query: Record<string, string>) => {
     const { results } = (await getAvailability({ ...query, provider_ids: '502,503', explain: 'true' })).body;
     return {
       offered: new Set(results.availability.map(({ facility_id }: Row) => facility_id)),
-      reasons: new Set(results.explanations.map(({ reason }: Row) => reason)),
+      reasons: new Set(
+        results.explanations.map(({ reason }: Row) => reason).filter((one: string) => one !== 'outside_hours'),
+      ),
     };
   };
   const past = await reasons({ start_date: '2025-06-02', end_date: '2025-06-02' });

@@ -298,6 +298,12 @@ test(row('DAT-05'), async () => {
   await expectRequestRejected({}, { ...refused, code: 'document_attachment_refused' }, attached);
 });
 
+test(row('DAT-06'), async () => {
+  const refused = { status: 415, message: /^document is a PDF that cannot be read: /, field: 'document' };
+  const half = documents.pdf.subarray(0, documents.pdf.length / 2);
+  await expectRequestRejected({}, { ...refused, code: 'document_broken' }, half);
+});
+
 test('replays the response for the same key and file, and rejects another file', async () => {
   const key = { 'idempotency-key': 'document-1' };
   const first = await sendDocument(fixture, {}, documents.png, key);

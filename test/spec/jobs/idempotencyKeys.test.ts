@@ -58,6 +58,7 @@ async function requests(): Promise<Record<string, (key: string) => Promise<ApiRe
     'link.token.create': send('POST', '/link/token/create', user, client_only),
     'account.rotate-token': send('POST', '/v1/account/rotate-token', {}, { access_token: rotated }),
     'sandbox.public_token.create': send('POST', '/sandbox/public_token/create', sign_in, client_only),
+    'sandbox.larkspur.open': send('POST', '/sandbox/larkspur/open', { mrn }, client_only),
     'telephone-encounters.create': send('POST', '/v1/telephone-encounters', {
       ...{ patient_mrn: mrn, provider_id, location_id, assigned_to_id },
     }),

@@ -19,7 +19,7 @@ afterAll(async () => {
   await fixture.close();
 });
 
-/** The figures of docs/guides/fhir.md, for a practice of the test server. */
+/** The figures of docs/guides/fhir-reading.md, for a practice of the test server. */
 const scheduled_max = 130;
 const requested_max = 200;
 

@@ -1,7 +1,7 @@
 import { Center, Loader } from '@mantine/core';
 import { Route, Router, Switch } from 'wouter';
 import { ConfirmIdentityProvider } from '../parts/ConfirmIdentity.tsx';
-import { ToastProvider } from '../parts/Toasts.tsx';
+import { Toasts } from '../parts/Toasts.tsx';
 import { PatientRequestProvider } from '../service/patientRequest.tsx';
 import { SessionGate } from '../service/session.tsx';
 import { Confirmed } from './Confirmed.tsx';
@@ -22,15 +22,14 @@ export function App() {
         </Route>
         <Route>
           <SessionGate signIn={(expired) => <SignIn expired={expired} />} loading={<Loading />}>
-            <ToastProvider>
-              <ConfirmIdentityProvider>
-                <SetupGate>
-                  <PatientRequestProvider>
-                    <Shell />
-                  </PatientRequestProvider>
-                </SetupGate>
-              </ConfirmIdentityProvider>
-            </ToastProvider>
+            <ConfirmIdentityProvider>
+              <SetupGate>
+                <PatientRequestProvider>
+                  <Shell />
+                </PatientRequestProvider>
+              </SetupGate>
+            </ConfirmIdentityProvider>
+            <Toasts />
           </SessionGate>
         </Route>
       </Switch>

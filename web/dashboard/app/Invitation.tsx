@@ -5,6 +5,7 @@ import { Link, useLocation } from 'wouter';
 import { errorAt } from '../parts/errors.tsx';
 import { type ApiError, call, type ResponseOf } from '../service/api.ts';
 import { useStartSession } from '../service/session.tsx';
+import { role_labels } from '../service/types.ts';
 import { SignInCard } from './SignInCard.tsx';
 
 /** Where an invited operator chooses a name and a password. The token is in the fragment, which is sent to no server. */
@@ -58,7 +59,7 @@ export function Invitation() {
     <SignInCard title="Invitation">
       <form onSubmit={submit}>
         <Stack>
-          <Text size="sm">You have been invited to this dashboard. Choose your name and a password to sign in.</Text>
+          {invitation.data && <Offer invitation={invitation.data} />}
           <TextInput
             label="Email"
             type="email"
@@ -96,5 +97,17 @@ export function Invitation() {
         </Stack>
       </form>
     </SignInCard>
+  );
+}
+
+/** Who invited, to which role, and what follows. */
+function Offer({ invitation: { inviter_name, role, second_factor } }: { invitation: ResponseOf<'invitations.find'> }) {
+  return (
+    <Text size="sm">
+      <b>{inviter_name}</b> invited you to this dashboard
+      {role === null ? ' for selected clients' : ` with the role ${role_labels[role]}`}. Choose your name and a
+      password.
+      {second_factor && ' Then you set up a second factor: a passkey or an authenticator app.'}
+    </Text>
   );
 }

@@ -1,5 +1,6 @@
 import { Button, Menu, Modal, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
+import { Link } from 'wouter';
 import { ErrorAlert } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
 import type { ApiError } from '../service/api.ts';
@@ -33,10 +34,18 @@ export function OperatorMenu({ openShortcuts }: { openShortcuts: () => void }) {
           <Menu.Label>
             {operator.email} · {operator.all_clients ? role_labels[operator.role] : 'Selected clients'}
           </Menu.Label>
+          <Menu.Item component={Link} href="/settings/me">
+            My account
+          </Menu.Item>
+          <Menu.Item component="a" href="/docs" target="_blank" rel="noreferrer">
+            Documentation
+          </Menu.Item>
+          <Menu.Divider />
           <Menu.Item onClick={() => setColorScheme(scheme === 'dark' ? 'light' : 'dark')}>
             {scheme === 'dark' ? 'Light' : 'Dark'} mode
           </Menu.Item>
           <Menu.Item onClick={openShortcuts}>Keyboard shortcuts</Menu.Item>
+          <Menu.Divider />
           <Menu.Item onClick={() => signingOut.mutate()}>Sign out</Menu.Item>
         </Menu.Dropdown>
       </Menu>

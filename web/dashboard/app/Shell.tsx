@@ -11,7 +11,6 @@ import {
   ScrollArea,
   Select,
   Stack,
-  Text,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Suspense, useEffect } from 'react';
@@ -20,6 +19,7 @@ import { ErrorAlert, ErrorBoundary } from '../parts/errors.tsx';
 import { Icon } from '../parts/Icon.tsx';
 import { Loading, list_rows } from '../parts/Loading.tsx';
 import { EmptyState, PageTitle } from '../parts/layout.tsx';
+import { Mark } from '../parts/Mark.tsx';
 import { determineAccess, mayInAny } from '../service/access.ts';
 import { ClientProvider } from '../service/client.tsx';
 import { useQuery } from '../service/queries.ts';
@@ -27,7 +27,7 @@ import { useSession } from '../service/session.tsx';
 import type { Client, Session } from '../service/types.ts';
 import { useActivity } from '../service/useActivity.ts';
 import { useLive } from '../service/useLive.ts';
-import { CommandPalette } from './CommandPalette.tsx';
+import { CommandPalette, openPalette } from './CommandPalette.tsx';
 import { OperatorMenu } from './OperatorMenu.tsx';
 import { type PageEntry, pages } from './pages.ts';
 import { ShortcutList, useShortcuts } from './Shortcuts.tsx';
@@ -39,7 +39,6 @@ export function Shell() {
   const connected = useLive(session.expire);
   useActivity(session.expire);
   const [open, menu] = useDisclosure();
-  const [palette_open, palette] = useDisclosure();
   const [shortcuts_open, shortcuts] = useDisclosure();
   const [location, navigate] = useLocation();
   const clients = useQuery('clients.list', {}, { live: ['accounts'] });
@@ -48,7 +47,7 @@ export function Shell() {
   const listed = shown.filter((page) => isListed(page, session, selected));
   useNavigationFocus(location, open, menu.close);
   useShortcuts(listed, {
-    openPalette: palette.open,
+    openPalette,
     openList: shortcuts.open,
     openPage: (page) => navigate(urlOfPage(page, selected) ?? '/'),
   });
@@ -75,14 +74,17 @@ export function Shell() {
               aria-label="Menu"
               aria-expanded={open}
             />
-            <Text fw={700} component={Link} href="/" c="inherit" td="none">
-              Chartwire
-            </Text>
+            <Link href="/" className="brand">
+              <Mark />
+              {/* On a phone the environment is more important. */}
+              <span className="wordmark">Chartwire</span>
+            </Link>
             {session.sandbox && (
               <Badge color="orange" variant="light">
                 Sandbox
               </Badge>
             )}
+            {session.sandbox && session.may('read_only') && <ActiveFaults />}
             {!connected && (
               <Badge color="red" variant="light" role="status">
                 Disconnected
@@ -90,12 +92,12 @@ export function Shell() {
             )}
           </Group>
           <Group wrap="nowrap" gap="xs">
-            <PaletteButton onClick={palette.open} />
+            <PaletteButton onClick={openPalette} />
             <OperatorMenu openShortcuts={shortcuts.open} />
           </Group>
         </Group>
       </AppShell.Header>
-      <CommandPalette opened={palette_open} onClose={palette.close} pages={listed} client={selected} />
+      <CommandPalette pages={listed} client={selected} />
       <ShortcutList opened={shortcuts_open} onClose={shortcuts.close} pages={listed} />
       <AppShell.Navbar p="sm" aria-label="Pages" className={open ? 'menu' : 'menu closed'}>
         <ScrollArea>
@@ -109,7 +111,11 @@ export function Shell() {
       <AppShell.Main id="content" tabIndex={-1}>
         <Box maw={1400} mx="auto">
           <ErrorBoundary location={location}>
-            {clients.data && <Routes pages={shown} clients={clients.data.clients} selected={selected} />}
+            {clients.data ? (
+              <Routes pages={shown} clients={clients.data.clients} selected={selected} />
+            ) : (
+              <PendingPage location={location} />
+            )}
           </ErrorBoundary>
         </Box>
       </AppShell.Main>
@@ -179,8 +185,9 @@ function Routes({
   selected: Client | undefined;
 }) {
   const first = pages[0];
+  const [location] = useLocation();
   return (
-    <Suspense fallback={<Loading rows={list_rows} />}>
+    <Suspense fallback={<PendingPage location={location} />}>
       <Switch>
         {pages
           .filter((page) => !page.per_client)
@@ -221,6 +228,18 @@ function Routes({
   );
 }
 
+/** A page whose script or client is being loaded: its title is known already, except that of a single record. */
+function PendingPage({ location }: { location: string }) {
+  const path = location.replace(/^\/clients\/[^/]+/, '').replace(/\/$/, '');
+  const page = pages.find((each) => each.path === path);
+  return (
+    <>
+      {page && <PageTitle>{page.label}</PageTitle>}
+      <Loading rows={list_rows} />
+    </>
+  );
+}
+
 function NotFound({ what }: { what: 'page' | 'client' }) {
   return (
     <>
@@ -258,6 +277,18 @@ function PageLink({ page, selected }: { page: PageEntry; selected: Client | unde
       active={current}
       {...(current ? { 'aria-current': 'page' } : {})}
     />
+  );
+}
+
+/** Faults of the sandbox's EMR: they explain what happens on all pages. */
+function ActiveFaults() {
+  const { data } = useQuery('sandbox.get', {}, { refresh_ms: 15_000 });
+  const count = data ? data.sandbox.switches.filter(({ on }) => on).length + data.sandbox.other_faults : 0;
+  if (count === 0) return null;
+  return (
+    <Badge component={Link} href="/sandbox" color="red" variant="light" td="none" className="fault-badge">
+      {count === 1 ? '1 fault on' : `${count} faults on`}
+    </Badge>
   );
 }
 

@@ -1,10 +1,11 @@
 import { Kbd, Modal, Switch, Table } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { Fragment, useEffect, useRef } from 'react';
+import { handleListKey } from '../parts/listKeys.ts';
 import type { PageEntry } from './pages.ts';
 
 /** `g` and this key open a page. */
-const page_keys: Record<string, string> = {
+export const page_keys: Record<string, string> = {
   '/overview': 'o',
   '/accounts': 'a',
   '/jobs': 'j',
@@ -43,6 +44,7 @@ export function useShortcuts(pages: readonly PageEntry[], actions: Actions): voi
       const page = after_g ? pages.find(({ path }) => page_keys[path] === event.key) : undefined;
       after_g = event.key === 'g';
       if (page) actions.openPage(page);
+      else if (handleListKey(event.key)) event.preventDefault();
     };
     document.addEventListener('keydown', onKeyDown);
     return () => document.removeEventListener('keydown', onKeyDown);
@@ -50,7 +52,10 @@ export function useShortcuts(pages: readonly PageEntry[], actions: Actions): voi
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest('input, textarea, select, [role=dialog]') !== null;
+  return (
+    target instanceof Element &&
+    target.closest('input:not([type=checkbox]), textarea, select, [role=dialog], [role=menu]') !== null
+  );
 }
 
 export function ShortcutList(props: { opened: boolean; onClose: () => void; pages: readonly PageEntry[] }) {
@@ -62,6 +67,10 @@ export function ShortcutList(props: { opened: boolean; onClose: () => void; page
       const key = page_keys[path];
       return key ? [[label, ['g', key]]] : [];
     }),
+    ['Next row of a list', ['j']],
+    ['Previous row', ['k']],
+    ['Open row', ['Enter']],
+    ['Select row', ['x']],
     ['Close dialog', ['Esc']],
   ];
   return (

@@ -1,10 +1,10 @@
-import { Alert, Anchor, Button, Divider, Stack, TextInput } from '@mantine/core';
+import { Alert, Anchor, Button, Divider, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import { Icon } from '../parts/Icon.tsx';
 import { SecretInput } from '../parts/SecretInput.tsx';
-import { type ApiError, call } from '../service/api.ts';
-import { passkeys_possible, signWithPasskey } from '../service/passkeys.ts';
+import { type ApiError, type Body, call } from '../service/api.ts';
+import { passkeys_possible, signWithPasskey, suggestPasskeys } from '../service/passkeys.ts';
 import { useStartSession } from '../service/session.tsx';
 import type { Session } from '../service/types.ts';
 import { SignInCard } from './SignInCard.tsx';
@@ -41,23 +41,34 @@ export function SignIn({ expired }: { expired: boolean }) {
   );
 }
 
+type Input = FormData | 'passkey' | Body<'session.passkey'>;
+
 /** With a password, and a code if it is asked for, or with a passkey. */
 function LocalSignIn({ passkeys }: { passkeys: boolean }) {
   const startSession = useStartSession();
-  const signIn = useMutation<{ session: Session }, ApiError, FormData | 'passkey'>({
-    mutationFn: async (form) => {
-      if (form === 'passkey') return call('session.passkey', {}, { body: await signWithPasskey() });
-      const code = form.get('code');
-      const body = { email: String(form.get('email')), password: String(form.get('password')) };
+  // Once shown, the code field stays, even after a wrong code.
+  const [requested, setRequested] = useState<'nothing' | SecondFactor>('nothing');
+  const signIn = useMutation<{ session: Session }, ApiError, Input>({
+    mutationFn: async (input) => {
+      if (input === 'passkey') return call('session.passkey', {}, { body: await signWithPasskey() });
+      if (!(input instanceof FormData)) return call('session.passkey', {}, { body: input });
+      const code = input.get('code');
+      const body = { email: String(input.get('email')), password: String(input.get('password')) };
       return call('session.create', {}, { body: code === null ? body : { ...body, code: String(code) } });
     },
     onSuccess: ({ session }) => startSession(session),
+    onError: ({ code }) => {
+      if (code === 'operator_code_required') setRequested((before) => (before === 'nothing' ? 'code' : before));
+      if (code !== 'operator_passkey_required') return;
+      setRequested(passkeys ? 'passkey' : 'only_recovery_code');
+      // The password was right: continues with the passkey.
+      if (passkeys) signIn.mutate('passkey');
+    },
   });
-  // Once shown, the code field stays, even after a wrong code.
-  const [requested, setRequested] = useState<'nothing' | SecondFactor>('nothing');
-  const { code } = signIn.error ?? {};
-  if (requested === 'nothing' && code === 'operator_code_required') setRequested('code');
-  if (requested === 'nothing' && code === 'operator_passkey_required') setRequested('only_recovery_code');
+  const { mutate } = signIn;
+  useEffect(() => {
+    if (passkeys) void suggestPasskeys().then((passkey) => passkey && mutate(passkey));
+  }, [passkeys, mutate]);
   const askFor = (code: SecondFactor) => {
     setRequested(code);
     // The error belongs to the other kind of code.
@@ -67,30 +78,43 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
     event.preventDefault();
     signIn.mutate(new FormData(event.currentTarget));
   };
+  const with_passkey = signIn.isPending && signIn.variables === 'passkey';
+  const confirming = requested === 'passkey';
   return (
     <>
-      <form onSubmit={submit}>
+      {confirming && (
+        <Stack>
+          <Text size="sm">Your password is correct. Confirm with your passkey.</Text>
+          {signIn.error && <SignInError error={signIn.error} />}
+          <Button leftSection={<Icon name="passkey" />} loading={with_passkey} onClick={() => signIn.mutate('passkey')}>
+            Use your passkey
+          </Button>
+          <Anchor component="button" type="button" size="sm" onClick={() => askFor('only_recovery_code')}>
+            Use a recovery code
+          </Anchor>
+        </Stack>
+      )}
+      {/* Hidden, so that the password is still there for a recovery code. */}
+      <form onSubmit={submit} hidden={confirming}>
         <Stack>
           <TextInput label="Email" name="email" type="email" autoComplete="username webauthn" required />
           <SecretInput label="Password" name="password" autoComplete="current-password" />
-          {requested !== 'nothing' && <CodeInput key={requested} requested={requested} askFor={askFor} />}
-          {signIn.error && code !== 'operator_code_required' && (
-            <Alert color={code === 'operator_passkey_required' ? 'gray' : 'red'} role="alert">
-              {signIn.error.message}
-            </Alert>
+          {requested !== 'nothing' && !confirming && (
+            <CodeInput key={requested} requested={requested} askFor={askFor} />
           )}
-          <Button type="submit" loading={signIn.isPending && signIn.variables !== 'passkey'}>
+          {signIn.error && signIn.error.code !== 'operator_code_required' && <SignInError error={signIn.error} />}
+          <Button type="submit" loading={signIn.isPending && !with_passkey}>
             Sign in
           </Button>
         </Stack>
       </form>
-      {passkeys && (
+      {passkeys && !confirming && (
         <>
           <Divider label="or" />
           <Button
             variant="default"
             leftSection={<Icon name="passkey" />}
-            loading={signIn.isPending && signIn.variables === 'passkey'}
+            loading={with_passkey}
             onClick={() => signIn.mutate('passkey')}
           >
             Sign in with a passkey
@@ -101,8 +125,16 @@ function LocalSignIn({ passkeys }: { passkeys: boolean }) {
   );
 }
 
-/** `only_recovery_code`: the operator has passkeys but no authenticator app. */
-type SecondFactor = 'code' | 'recovery_code' | 'only_recovery_code';
+function SignInError({ error }: { error: ApiError }) {
+  return (
+    <Alert color={error.code === 'operator_passkey_required' ? 'gray' : 'red'} role="alert">
+      {error.message}
+    </Alert>
+  );
+}
+
+/** `passkey` and `only_recovery_code`: the operator has passkeys but no authenticator app. */
+type SecondFactor = 'code' | 'recovery_code' | 'passkey' | 'only_recovery_code';
 
 function CodeInput({ requested, askFor }: { requested: SecondFactor; askFor: (code: SecondFactor) => void }) {
   const app = requested === 'code';

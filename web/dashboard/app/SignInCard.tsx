@@ -1,5 +1,6 @@
-import { Center, Paper, Stack, Text, Title } from '@mantine/core';
+import { Center, Paper, Stack, Title } from '@mantine/core';
 import { type ReactNode, useEffect } from 'react';
+import { Mark } from '../parts/Mark.tsx';
 
 /** The page of an operator who is not signed in yet, or must do something before the dashboard opens. */
 export function SignInCard({
@@ -18,10 +19,11 @@ export function SignInCard({
   return (
     <Center component="main" mih="100vh" p="md">
       <Stack w={400} maw="100%">
-        <Text fw={700} size="lg" ta="center">
+        <div className="brand sign-in-brand">
+          <Mark size={32} />
           Chartwire
-        </Text>
-        <Paper withBorder shadow="sm" p="xl">
+        </div>
+        <Paper withBorder p="xl">
           <Stack>
             <Title order={1} size="h3">
               {title}

@@ -1,6 +1,7 @@
 import type { IconName } from '../parts/Icon.tsx';
 import type { Organization } from '../service/types.ts';
 import type { PageEntry } from './pages.ts';
+import { page_keys } from './Shortcuts.tsx';
 
 /** Something to jump to. */
 export type PaletteItem = {
@@ -9,7 +10,14 @@ export type PaletteItem = {
   hint?: string;
   icon: IconName;
   /** A path of the dashboard, a path of the service that opens in a new tab, or what the palette does itself. */
-  target: { page: string } | { document: string } | { jobs_of: string } | { find_patients: string };
+  target:
+    | { page: string }
+    | { document: string }
+    | { jobs_of: string }
+    | { find_patients: string }
+    | { run: () => void };
+  /** The keys that do the same. */
+  keys?: readonly string[];
 };
 export type PaletteGroup = { label: string; items: PaletteItem[] };
 
@@ -21,7 +29,7 @@ export function idItems(text: string, client_path: string | undefined): PaletteG
   }
   const id = readId(text);
   if (id !== undefined) {
-    const target = { page: `/requests?id=${id}&request=${id}` };
+    const target = { page: `/requests?search=${id}&request=${id}` };
     items.push({ id: 'request', label: 'Request with this ID', icon: 'requests', target });
   }
   if (id !== undefined && client_path) {
@@ -69,10 +77,13 @@ export function pageItems(
   client_path: string | undefined,
   is_owner: boolean,
 ): PaletteGroup {
-  const open = sections.filter(({ owner }) => !owner || is_owner);
+  // Only when somebody looks for them: the list of pages is the menu.
+  const open = text === '' ? [] : sections.filter(({ owner }) => !owner || is_owner);
   const items = [...pages, ...open].flatMap(({ label, icon, path, per_client }): PaletteItem[] => {
     if (!matches(label, text) || (per_client && !client_path)) return [];
-    return [{ id: `page ${path}`, label, icon, target: { page: per_client ? `${client_path}${path}` : path } }];
+    const key = page_keys[path];
+    const target = { page: per_client ? `${client_path}${path}` : path };
+    return [{ id: `page ${path}`, label, icon, target, ...(key && { keys: ['g', key] }) }];
   });
   return { label: 'Pages', items };
 }
@@ -101,22 +112,45 @@ export function accountItems(
   return { label: 'Accounts', items: items.slice(0, accounts_max) };
 }
 
-export function documentItems(text: string): PaletteGroup {
-  const documents = [
-    { label: 'API reference', document: '/docs/reference' },
-    { label: 'Guides', document: '/docs' },
-    { label: 'Failure codes', document: '/docs/reference/failures' },
-    { label: 'OpenAPI document', document: '/openapi.json' },
-  ];
-  const items = documents
-    .filter(({ label }) => matches(`${label} documentation`, text))
+/** What the palette does itself instead of going somewhere. */
+export type PaletteAction = { label: string; hint?: string; icon: IconName; run: () => void };
+
+export function actionItems(text: string, actions: readonly PaletteAction[]): PaletteGroup {
+  const items = actions
+    .filter(({ label }) => matches(label, text))
+    .map(({ run, ...look }): PaletteItem => ({ ...look, id: `action ${look.label}`, target: { run } }));
+  return { label: 'Actions', items };
+}
+
+/** An entry of the documentation's search index: a page, or a heading on it. */
+export type DocumentEntry = { title: string; page: string; section: string; url: string };
+
+const documents_max = 6;
+const documents: readonly DocumentEntry[] = [
+  { title: 'Guides', page: 'Guides', section: 'Documentation', url: '/docs' },
+  { title: 'API reference', page: 'API reference', section: 'Documentation', url: '/docs/reference' },
+  { title: 'OpenAPI document', page: 'OpenAPI document', section: 'Documentation', url: '/openapi.json' },
+];
+
+/** Pages and headings of the documentation whose names have all words; pages first. `docs` alone lists the main ones. */
+export function documentItems(text: string, index: readonly DocumentEntry[]): PaletteGroup {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const hasAll = (name: string) => words.every((word) => name.toLowerCase().includes(word));
+  const own = documents.filter(({ title, section }) => hasAll(`${title} ${section}`));
+  const rank = ({ title, page }: DocumentEntry) => (title === page ? 0 : hasAll(title) ? 1 : 2);
+  const others = text.length < 2 ? [] : index.filter(({ title, page }) => hasAll(`${title} ${page}`));
+  const found = [...own, ...others.toSorted((one, other) => rank(one) - rank(other))];
+  const first = new Map(found.map((entry) => [entry.url, entry] as const).toReversed());
+  const items = found
+    .filter((entry) => first.get(entry.url) === entry)
+    .slice(0, documents_max)
     .map(
-      ({ label, document }): PaletteItem => ({
-        id: document,
-        label,
-        hint: 'New tab',
-        icon: 'note',
-        target: { document },
+      ({ title, page, section, url }): PaletteItem => ({
+        id: url,
+        label: title,
+        hint: title === page ? section : page,
+        icon: 'book',
+        target: { document: url },
       }),
     );
   return { label: 'Documentation', items };

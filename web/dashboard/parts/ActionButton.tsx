@@ -2,7 +2,7 @@ import { Button, type ButtonProps } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useAction } from '../service/queries.ts';
 import { ErrorAlert } from './errors.tsx';
-import { useToast } from './Toasts.tsx';
+import { showToast } from './Toasts.tsx';
 
 type Props<Result> = ButtonProps & {
   action: () => Promise<Result>;
@@ -13,7 +13,6 @@ type Props<Result> = ButtonProps & {
 
 /** A button that acts immediately, without a dialog. */
 export function ActionButton<Result>({ action, children, done, ...look }: Props<Result>) {
-  const toast = useToast();
   const { mutate, isPending, error } = useAction<void, Result>(() => action());
   return (
     <>
@@ -22,7 +21,7 @@ export function ActionButton<Result>({ action, children, done, ...look }: Props<
         variant="default"
         {...look}
         loading={isPending}
-        onClick={() => mutate(undefined, { onSuccess: (result) => done && toast(done(result)) })}
+        onClick={() => mutate(undefined, { onSuccess: (result) => done && showToast(done(result)) })}
       >
         {children}
       </Button>

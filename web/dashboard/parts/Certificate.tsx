@@ -12,7 +12,7 @@ export function CertificateFields({ of: { subject, issuer, fingerprint, expires_
       of={{
         Subject: <span className="breakable">{subject}</span>,
         Issuer: <span className="breakable">{issuer}</span>,
-        Expires: <Timestamp at={expires_at} />,
+        Expires: <Timestamp at={expires_at} show="clock" />,
         'SHA-256': <span className="breakable">{fingerprint}</span>,
       }}
     />

@@ -1,11 +1,13 @@
-import { Anchor, Button, Center, Checkbox, Table } from '@mantine/core';
+import { Anchor, Button, Center, Checkbox, Skeleton, Table } from '@mantine/core';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
-import { Fragment, type MouseEvent, type ReactNode } from 'react';
+import { Fragment, type KeyboardEvent, type MouseEvent, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { ApiError } from '../service/api.ts';
 import { list_rows } from './Loading.tsx';
 import { EmptyState, Section } from './layout.tsx';
+import { list_row } from './listKeys.ts';
 import { QueryResult } from './QueryResult.tsx';
+import { InFocusableRow } from './Timestamp.tsx';
 
 export type Column<Row> = {
   head: string;
@@ -43,6 +45,8 @@ type Props<Row> = {
   selection?: Selection<Row>;
   /** More about a row, below its cells; null for nothing. */
   below?: (row: Row) => ReactNode;
+  /** How many lines of text a row has at least room for, if some of them arrive later. */
+  lines?: (row: Row) => number;
   /** Shown instead of an empty table. */
   empty: ReactNode;
 };
@@ -52,29 +56,38 @@ export type PagedTableProps<Row> = Props<Row> & { query: UseInfiniteQueryResult<
 /** A table with a button that loads the next page, see usePages. */
 export function PagedTable<Row>({ query, ...table }: PagedTableProps<Row>) {
   return (
-    <QueryResult query={query} rows={list_rows}>
+    <QueryResult query={query} placeholder={<TableSkeleton rows={list_rows} {...table} />}>
       {(rows) => (
         <>
           <DataTable rows={rows} {...table} />
-          {query.hasNextPage && (
-            <Center mt="sm">
-              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
-                Load more
-              </Button>
-            </Center>
-          )}
+          <MoreButton query={query} />
         </>
       )}
     </QueryResult>
   );
 }
 
+/** Loads the next page; nothing on the last one. */
+export function MoreButton<Row>({ query }: Pick<PagedTableProps<Row>, 'query'>) {
+  if (!query.hasNextPage) return null;
+  return (
+    <Center mt="sm">
+      <Button variant="default" loading={query.isFetchingNextPage} onClick={() => query.fetchNextPage()}>
+        Load more
+      </Button>
+    </Center>
+  );
+}
+
 /** A table; on a phone a list of cards. In between, it scrolls sideways in its own box if it is wider than the window. */
 export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
-  const { rows, label, columns, rowKey, href, selection, below, empty } = props;
+  const { rows, label, columns, rowKey, href, selection, below, lines, empty } = props;
   if (rows.length === 0) return <EmptyState>{empty}</EmptyState>;
   // Two columns fit on every screen.
   const cards = columns.length > 2 ? 'cards' : '';
+  const open = href ? { className: 'row-link', onClick: followLink, onKeyDown: followOnEnter } : {};
+  // By script only: the keys j and k move between the rows. With Tab, their links and checkboxes are reached.
+  const keys = href || selection ? { [list_row]: '', tabIndex: -1 } : {};
   // The roles are those of the elements. Some browsers drop them if the elements are displayed as cards.
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
@@ -91,20 +104,56 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody role="rowgroup">
-          {rows.map((row) => (
-            <Fragment key={rowKey(row)}>
-              <Table.Tr role="row" {...(href ? { className: 'row-link', onClick: followLink } : {})}>
-                {selection && <SelectRow row={row} id={rowKey(row)} selection={selection} />}
-                {columns.map((column, index) => (
-                  <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
-                ))}
-              </Table.Tr>
-              <Below columns={columns.length}>{below?.(row)}</Below>
-            </Fragment>
-          ))}
+          <InFocusableRow value={href !== undefined || selection !== undefined}>
+            {rows.map((row) => (
+              <Fragment key={rowKey(row)}>
+                <Table.Tr role="row" {...open} {...keys} {...(lines ? { style: { '--row-lines': lines(row) } } : {})}>
+                  {selection && <SelectRow row={row} id={rowKey(row)} selection={selection} />}
+                  {columns.map((column, index) => (
+                    <Cell key={column.head} column={column} row={row} title={index === 0} href={href} />
+                  ))}
+                </Table.Tr>
+                <Below columns={columns.length}>{below?.(row)}</Below>
+              </Fragment>
+            ))}
+          </InFocusableRow>
         </Table.Tbody>
       </Table>
     </section>
+  );
+}
+
+/** A table's head and empty rows, while it is being loaded. */
+export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selection'> & { rows: number }) {
+  const { columns, selection, rows } = props;
+  return (
+    <div className="scroll table skeleton" role="status" aria-busy="true" aria-label="Loading">
+      <Table verticalSpacing="sm" horizontalSpacing="md" aria-hidden="true" role="presentation">
+        <Table.Thead>
+          <Table.Tr>
+            {selection && <Table.Th data-place="select" />}
+            {columns.map(({ head, align }) => (
+              <Table.Th key={head} className={align}>
+                {head}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {Array.from({ length: rows }, (_, row) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
+            <Table.Tr key={row} style={{ '--row-lines': 2 }}>
+              {selection && <Table.Td data-place="select" />}
+              {columns.map(({ head }, column) => (
+                <Table.Td key={head}>
+                  <Skeleton height={14} width={column === 0 ? 48 : `${55 + ((row * 7 + column * 13) % 40)}%`} />
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </div>
   );
 }
 
@@ -171,6 +220,11 @@ function followLink(event: MouseEvent<HTMLTableRowElement>): void {
   const { ctrlKey, metaKey, shiftKey } = event;
   const click = { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey };
   event.currentTarget.querySelector('a')?.dispatchEvent(new window.MouseEvent('click', click));
+}
+
+/** Enter on the row itself; links and checkboxes in it handle their own keys. */
+function followOnEnter(event: KeyboardEvent<HTMLTableRowElement>): void {
+  if (event.key === 'Enter' && event.target === event.currentTarget) event.currentTarget.querySelector('a')?.click();
 }
 
 type SelectAllProps<Row> = Required<Pick<Props<Row>, 'rowKey' | 'selection'>> & { rows: readonly Row[] };

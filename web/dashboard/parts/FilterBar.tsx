@@ -1,7 +1,8 @@
-import { Button, Group, NativeSelect, Select, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
-import type { FormEvent, ReactNode } from 'react';
+import { Button, Kbd, NativeSelect, Select, TextInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { type KeyboardEvent, type ReactNode, useState } from 'react';
 import { useUrlFilters } from '../service/useUrlFilters.ts';
+import { Icon } from './Icon.tsx';
 import { TimestampInput } from './Timestamp.tsx';
 
 /** A filter that is kept in the URL. */
@@ -21,13 +22,64 @@ export function useFilters(filters: readonly Filter[]): Record<string, string> {
   return Object.fromEntries(filters.map(({ name }) => [name, get(name)]));
 }
 
-/** Filters in the URL. Children are filters that must not be in it. */
-export function FilterBar({ filters, children }: { filters: readonly Filter[]; children?: ReactNode }) {
-  const { get, set } = useUrlFilters();
-  // Not one request per keystroke.
-  const setSoon = useDebouncedCallback(set, 300);
+/**
+ * The filters of a list. On a phone they are behind a button, which says how many are used. Selects apply at once, text
+ * on Enter or when its field is left, see TextFilter.
+ */
+export function Filters({
+  used,
+  onClear,
+  children,
+}: {
+  /** How many filters are used. */
+  used: number;
+  onClear: () => void;
+  children: ReactNode;
+}) {
+  const [shown, { toggle }] = useDisclosure();
   return (
-    <Group gap="sm" align="flex-end" mb="md" role="search" className="filters">
+    <search className={shown ? 'filters' : 'filters folded'}>
+      <Button
+        className="filters-opener"
+        variant="default"
+        hiddenFrom="sm"
+        aria-expanded={shown}
+        leftSection={<Icon name="settings" size={16} />}
+        onClick={toggle}
+      >
+        {used === 0 ? 'Filter' : `Filter · ${used}`}
+      </Button>
+      {children}
+      {used > 0 && (
+        <Button variant="subtle" px="xs" leftSection={<Icon name="cross" size={14} />} onClick={onClear}>
+          Clear filters
+        </Button>
+      )}
+    </search>
+  );
+}
+
+/** Filters in the URL. Children are other filters; `used` says how many of them are used. */
+export function FilterBar({
+  filters,
+  children,
+  used = 0,
+  onClear,
+}: {
+  filters: readonly Filter[];
+  children?: ReactNode;
+  used?: number;
+  /** Called when all filters are cleared, in addition to those in the URL. */
+  onClear?: () => void;
+}) {
+  const { get, set, clear } = useUrlFilters();
+  const used_here = filters.filter(({ name }) => get(name) !== '').length;
+  const clearAll = () => {
+    clear();
+    onClear?.();
+  };
+  return (
+    <Filters used={used_here + used} onClear={clearAll}>
       {filters.map(({ name, label, options, searchable, type = 'text' }) => {
         if (options && searchable) {
           return (
@@ -59,47 +111,60 @@ export function FilterBar({ filters, children }: { filters: readonly Filter[]; c
           return <TimestampInput key={name} label={label} value={get(name)} onChange={(time) => set(name, time)} />;
         }
         return (
-          <TextInput
-            key={name}
-            label={label}
-            type={type}
-            defaultValue={get(name)}
-            onChange={(event) => setSoon(name, event.currentTarget.value.trim())}
-          />
+          <TextFilter key={name} label={label} type={type} value={get(name)} onChange={(value) => set(name, value)} />
         );
       })}
       {children}
-    </Group>
+    </Filters>
   );
 }
 
-/** Searches by MRN. */
-export function MrnSearch({ mrn, setMrn }: { mrn: string; setMrn: (mrn: string) => void }) {
-  return <PrivateSearch label="Patient MRN" name="mrn" maxLength={200} value={mrn} setValue={setMrn} />;
-}
-
-type PrivateSearchProps = {
+type TextFilterProps = {
   label: string;
-  name: string;
-  maxLength: number;
   value: string;
-  setValue: (value: string) => void;
+  onChange: (value: string) => void;
+  type?: 'text' | 'number' | 'date' | 'tel';
+  maxLength?: number;
+  width?: number;
 };
 
-/** Searches by a value that may be health data and is therefore never in the URL. */
-export function PrivateSearch({ label, name, maxLength, value, setValue }: PrivateSearchProps) {
-  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    setValue(String(new FormData(event.currentTarget).get(name) ?? '').trim());
+/** Applies what was typed on Enter, or when the field is left: searches for patients are in the audit log. */
+export function TextFilter({ label, value, onChange, type = 'text', maxLength = 200, width = 130 }: TextFilterProps) {
+  const [draft, setDraft] = useState(value);
+  const [applied, setApplied] = useState(value);
+  // Cleared, or changed by the page.
+  if (applied !== value) {
+    setApplied(value);
+    setDraft(value);
+  }
+  const apply = () => {
+    const text = draft.trim();
+    setApplied(text);
+    if (text !== value) onChange(text);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') apply();
+    if (event.key === 'Escape') setDraft(value);
   };
   return (
-    <form onSubmit={onSubmit}>
-      <Group align="flex-end" gap={4} wrap="nowrap">
-        <TextInput label={label} name={name} w={150} defaultValue={value} autoComplete="off" maxLength={maxLength} />
-        <Button type="submit" variant="default" aria-label={`Search by ${label}`}>
-          Search
-        </Button>
-      </Group>
-    </form>
+    <TextInput
+      label={label}
+      type={type}
+      w={width}
+      autoComplete="off"
+      enterKeyHint="search"
+      maxLength={maxLength}
+      value={draft}
+      rightSection={draft.trim() !== value && <Kbd size="xs">Enter</Kbd>}
+      rightSectionWidth={draft.trim() !== value ? 56 : 0}
+      onChange={({ currentTarget }) => setDraft(currentTarget.value)}
+      onKeyDown={onKeyDown}
+      onBlur={apply}
+    />
   );
+}
+
+/** Searches by MRN, which is never in the URL. */
+export function MrnSearch({ mrn, setMrn }: { mrn: string; setMrn: (mrn: string) => void }) {
+  return <TextFilter label="Patient MRN" value={mrn} onChange={setMrn} />;
 }

@@ -5,7 +5,8 @@ import type { ApiError } from '../service/api.ts';
 import { useAction } from '../service/queries.ts';
 import { InMenu } from './ActionMenu.tsx';
 import { ErrorAlert } from './errors.tsx';
-import { useToast } from './Toasts.tsx';
+import { type DialogName, useOpenDialog } from './openDialog.ts';
+import { showToast } from './Toasts.tsx';
 
 type Props<Result> = {
   /** The label of the button that opens the dialog. */
@@ -21,6 +22,12 @@ type Props<Result> = {
   done?: (result: Result) => ReactNode;
   look?: ButtonProps;
   danger?: boolean;
+  /** The dialog's name for the command palette. */
+  name?: DialogName;
+  /** The width of the dialog. */
+  size?: 'md' | 'lg';
+  /** While there is nothing to submit. */
+  disabled?: boolean;
   /** For pages that must keep the dialog while their data changes. */
   onOpenChange?: (opened: boolean) => void;
 };
@@ -30,11 +37,13 @@ export const primary: ButtonProps = { size: 'sm', variant: 'filled' };
 
 /** A button that opens a dialog with a form. The dialog stays open until the action succeeds or is canceled. */
 export function FormDialog<Result>(props: Props<Result>) {
-  const { opener, title, children, submit, action, success, done, look, danger, onOpenChange } = props;
+  const { opener, title, children, submit, action, success, done, look, danger, name, size, disabled, onOpenChange } =
+    props;
   const [opened, { open, close }] = useDisclosure(false, {
     onOpen: () => onOpenChange?.(true),
     onClose: () => onOpenChange?.(false),
   });
+  useOpenDialog(name, open);
   const { mutate, reset, data, error, isPending } = useAction<FormData, Result>(action);
   const leave = () => {
     close();
@@ -45,12 +54,11 @@ export function FormDialog<Result>(props: Props<Result>) {
     const onSuccess = () => {
       if (done) return;
       leave();
-      if (success) toast(success);
+      if (success) showToast(success);
     };
     mutate(new FormData(event.currentTarget), { onSuccess });
   };
   const in_menu = use(InMenu);
-  const toast = useToast();
   const color = danger ? { color: 'red' } : {};
   return (
     <>
@@ -69,6 +77,7 @@ export function FormDialog<Result>(props: Props<Result>) {
         // A menu that contains the dialog must not move its focus with the arrow keys.
         onKeyDown={(event) => event.stopPropagation()}
         title={title}
+        {...(size && { size })}
         returnFocus
         // A stray click must not lose input, or a secret that is shown only once.
         closeOnClickOutside={false}
@@ -89,7 +98,12 @@ export function FormDialog<Result>(props: Props<Result>) {
                 <Button variant="default" onClick={leave}>
                   Cancel
                 </Button>
-                <Button type="submit" {...(danger ? { color: 'red.9' } : {})} loading={isPending}>
+                <Button
+                  type="submit"
+                  {...(danger ? { color: 'red.9' } : {})}
+                  {...(disabled && { disabled })}
+                  loading={isPending}
+                >
                   {submit}
                 </Button>
               </Group>

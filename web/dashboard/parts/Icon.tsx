@@ -24,6 +24,7 @@ const outlines = {
   more: 'M5 12v.01 M12 12v.01 M19 12v.01',
   user: 'M12 4a4 4 0 1 0 0 8a4 4 0 1 0 0-8 M5 20a7 7 0 0 1 14 0',
   passkey: 'M8 10a4 4 0 1 0 0 4h4v3h3v-3h2v3h3v-7H8 M7 12v.01',
+  book: 'M5 5a2 2 0 0 1 2-2h11v18H7a2 2 0 0 1-2-2z M5 19a2 2 0 0 1 2-2h11 M9 7h5',
   note: 'M12 9a3 3 0 1 0 0 6a3 3 0 1 0 0-6',
 } as const;
 

@@ -23,6 +23,11 @@ export function usePeriod(from: string, to: string): Record<string, string> {
   return start === undefined ? { [from]: get(from), [to]: get(to) } : { [from]: start, [to]: '' };
 }
 
+/** 1 if a period is chosen, for the number of used filters. */
+export function countPeriod(period: Record<string, string>): number {
+  return Object.values(period).some((time) => time !== '') ? 1 : 0;
+}
+
 /** A choice of presets; `Custom` shows two inputs, whose values are in the URL under these names. */
 export function PeriodFilter({ from, to }: { from: string; to: string }) {
   const { get, set, setAll } = useUrlFilters();
@@ -34,7 +39,7 @@ export function PeriodFilter({ from, to }: { from: string; to: string }) {
         label="Time"
         placeholder="Any time"
         clearable
-        w={150}
+        w={135}
         data={[
           ...Object.entries(periods).map(([period, { label }]) => ({ value: period, label })),
           { value: 'custom', label: 'Custom' },

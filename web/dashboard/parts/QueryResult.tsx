@@ -8,11 +8,14 @@ import { Loading } from './Loading.tsx';
 export function QueryResult<Data>({
   query,
   rows,
+  placeholder = <Loading {...(rows && { rows })} />,
   children,
 }: {
   query: UseQueryResult<Data, ApiError>;
   /** The height of the placeholder, see Loading. */
   rows?: number;
+  /** Shown instead, where more is known of what is being loaded. */
+  placeholder?: ReactNode;
   children: (data: Data) => ReactNode;
 }) {
   return (
@@ -24,7 +27,7 @@ export function QueryResult<Data>({
           {children(query.data)}
         </div>
       )}
-      {query.isPending && <Loading {...(rows && { rows })} />}
+      {query.isPending && placeholder}
     </>
   );
 }

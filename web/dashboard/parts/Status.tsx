@@ -1,4 +1,5 @@
 import { Badge } from '@mantine/core';
+import { Fragment } from 'react';
 
 /** The label and color of every status. */
 const statuses: Record<string, { label: string; color: string }> = {
@@ -61,7 +62,12 @@ export function Status({ of }: { of: string }) {
   const { label, color } = statuses[of] ?? { label: of, color: 'gray' };
   return (
     <Badge color={color} variant="light">
-      {label}
+      {label.split(' ').map((word, index) => (
+        <Fragment key={word}>
+          {index > 0 && ' '}
+          {word.includes('-') ? <span className="whole">{word}</span> : word}
+        </Fragment>
+      ))}
     </Badge>
   );
 }

@@ -53,23 +53,3 @@ export function CopyValue({ value, children }: { value: string; children: string
     </CopyButton>
   );
 }
-
-/** The body of a request or response; JSON is indented. */
-export function Payload({ text, label }: { text: string; label: string }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
-    <section className="scroll" aria-label={label} tabIndex={0}>
-      <Code block mah={480}>
-        {indentJson(text)}
-      </Code>
-    </section>
-  );
-}
-
-function indentJson(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
-}

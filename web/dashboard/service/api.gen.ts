@@ -9,11 +9,9 @@ export const failures = {"patient_not_found":{"label":"Patient not found","cause
 
 export const job_requests = {"telephone_encounter.create":{"method":"POST","path":"/v1/telephone-encounters","fields":["patient_mrn","provider_id","location_id","assigned_to_id","reason","refill_medication_name","pharmacy_ehr_id","caller","message","is_high_priority","template_name","reference"],"file_field":null},"telephone_encounter_action.create":{"method":"POST","path":"/v1/telephone-encounters/actions","fields":["emr_appointment_id","text","is_high_priority","reference"],"file_field":null},"appointment.create":{"method":"POST","path":"/v1/appointments","fields":["mrn","location","provider","type","datetime","date","time","secondary_provider","note","reason","duration","new_patient","prevent_double_booking","reference"],"file_field":null},"appointment.fetch":{"method":"POST","path":"/v1/appointments/fetch","fields":["search_by","start_date","end_date","mrn","provider_ids","reference"],"file_field":null},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch","fields":["start_date","end_date","provider_ids","location_ids","provider_type","visit_type","buffer","calculation_method","daily_appointment_limit","daily_limit_type","fallback_to_default_hours","max_slot_duration","facility_scoped_scheduling","explain","reference"],"file_field":null},"document.upload":{"method":"POST","path":"/v1/documents","fields":["folder_name","patient_mrn","document","emr_assigned_to_id","is_reviewed","notes","is_high_priority","template_name","reference"],"file_field":"document"},"payment.post":{"method":"POST","path":"/v1/payments","fields":["patient_mrn","payment_method","reference_number","location","amount","notes","deposit_date","reference"],"file_field":null},"task.create":{"method":"POST","path":"/v1/tasks","fields":["description","patient_mrn","subject","assignee_user_id","phone_call_type_id","notify_list","reference"],"file_field":null},"task_note.create":{"method":"POST","path":"/v1/tasks/notes","fields":["emr_task_id","note","reference"],"file_field":null},"note.upload":{"method":"POST","path":"/v1/notes","fields":["appointment_id","note","icd_10_codes","cpt_codes","reference"],"file_field":null},"patient_note.create":{"method":"POST","path":"/v1/patient-notes","fields":["note","subject","patient_mrn","location_id","reference"],"file_field":null},"claim.create":{"method":"POST","path":"/v1/claims","fields":["appointment_id","reference"],"file_field":null},"referring_provider.create":{"method":"POST","path":"/v1/referring-providers","fields":["first_name","last_name","npi","phone","fax","email","address","city","state","zip_code","reference"],"file_field":null},"patient.create":{"method":"POST","path":"/v1/patients","fields":["first_name","last_name","dob","sex","middle_name","phone","cell_phone","email","address_street","address_line2","address_city","address_state","address_zip","no_email_reason","insurance_name","insurance_provider_id","insurance_subscriber_number","insurance_sequence","secondary_insurance_name","secondary_insurance_subscriber_number","check_eligibility","responsible_party","responsible_party_first_name","responsible_party_last_name","responsible_party_sex","responsible_party_dob","responsible_party_phone","referring_provider_id","referring_provider_first_name","referring_provider_last_name","pcp_id","pcp_first_name","pcp_last_name","referred_to_provider_id","emergency_contact_first_name","emergency_contact_last_name","emergency_contact_relation","emergency_contact_phone","pharmacy_id","language","race","ethnicity","release_of_info","rx_history_consent","self_pay","default_facility_id","reference"],"file_field":null},"patient.fetch":{"method":"POST","path":"/v1/patients/fetch","fields":["search_by","dob","first_name","last_name","phone","mrn","include","reference"],"file_field":null},"patient.insurance.add":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances","fields":["member_id","group_id","insurance_provider_id","insurance_name","insurance_payer_id","plan_begin_date","copayment","relationship_to_subscriber","subscriber_demographics","priority","reference"],"file_field":null},"patient.insurance.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}","fields":["member_id","insurance_sequence","plan_end_date","group_id","insurance_provider_id","insurance_name","insurance_payer_id","plan_begin_date","copayment","relationship_to_subscriber","subscriber_demographics","reference"],"file_field":null},"referral.create":{"method":"POST","path":"/v1/referrals","fields":["patient_mrn","referring_from_provider_ehr_id","referring_to_provider_ehr_id","direction","priority","reason","diagnosis_codes","documents","reference"],"file_field":null}} as const;
 
-export const api_routes = {"link.token.create":{"method":"POST","path":"/link/token/create"},"link.token.exchange":{"method":"GET","path":"/link/token/exchange"},"link.emrs.list":{"method":"GET","path":"/link/emrs"},"link.directory.search":{"method":"GET","path":"/link/directory"},"account.connection-report":{"method":"GET","path":"/v1/account/connection-report"},"account.rotate-token":{"method":"POST","path":"/v1/account/rotate-token"},"account.delete":{"method":"DELETE","path":"/v1/account"},"accounts.list":{"method":"GET","path":"/v1/accounts"},"sandbox.public_token.create":{"method":"POST","path":"/sandbox/public_token/create"},"telephone-encounters.create":{"method":"POST","path":"/v1/telephone-encounters"},"telephone-encounters.actions.create":{"method":"POST","path":"/v1/telephone-encounters/actions"},"appointments.create":{"method":"POST","path":"/v1/appointments"},"appointments.list":{"method":"GET","path":"/v1/appointments"},"appointments.get":{"method":"GET","path":"/v1/appointments/{id}"},"appointments.get-by-ehr-id":{"method":"GET","path":"/v1/appointments/ehr/{ehr_id}"},"appointments.update":{"method":"PATCH","path":"/v1/appointments/{id}"},"appointments.fetch":{"method":"POST","path":"/v1/appointments/fetch"},"availability.list":{"method":"GET","path":"/v1/availability"},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch"},"documents.create":{"method":"POST","path":"/v1/documents"},"documents.get":{"method":"GET","path":"/v1/documents/{id}"},"payments.create":{"method":"POST","path":"/v1/payments"},"tasks.create":{"method":"POST","path":"/v1/tasks"},"tasks.notes.create":{"method":"POST","path":"/v1/tasks/notes"},"notes.create":{"method":"POST","path":"/v1/notes"},"patient-notes.create":{"method":"POST","path":"/v1/patient-notes"},"claims.create":{"method":"POST","path":"/v1/claims"},"claims.list":{"method":"GET","path":"/v1/claims"},"providers.list":{"method":"GET","path":"/v1/providers"},"providers.update-by-ehr-id":{"method":"PATCH","path":"/v1/providers/ehr/{ehr_id}"},"providers.update":{"method":"PATCH","path":"/v1/providers/{id}"},"locations.list":{"method":"GET","path":"/v1/locations"},"locations.update":{"method":"PATCH","path":"/v1/locations/{id}"},"staff.list":{"method":"GET","path":"/v1/staff"},"pharmacies.list":{"method":"GET","path":"/v1/pharmacies"},"visit-types.list":{"method":"GET","path":"/v1/visit-types"},"visit-statuses.list":{"method":"GET","path":"/v1/visit-statuses"},"insurance-providers.list":{"method":"GET","path":"/v1/insurance-providers"},"referring-providers.list":{"method":"GET","path":"/v1/referring-providers"},"referring-providers.create":{"method":"POST","path":"/v1/referring-providers"},"patients.list":{"method":"GET","path":"/v1/patients"},"patients.search":{"method":"POST","path":"/v1/patients/search"},"patients.create":{"method":"POST","path":"/v1/patients"},"patients.get":{"method":"GET","path":"/v1/patients/{id}"},"patients.update":{"method":"PATCH","path":"/v1/patients/{id}"},"patients.fetch":{"method":"POST","path":"/v1/patients/fetch"},"patients.insurances.list":{"method":"GET","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.create":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}"},"orders.list":{"method":"GET","path":"/v1/orders"},"referrals.list":{"method":"GET","path":"/v1/referrals"},"referrals.create":{"method":"POST","path":"/v1/referrals"},"eligibility-checks.list":{"method":"GET","path":"/v1/eligibility-checks"},"eligibility-checks.benefits.list":{"method":"GET","path":"/v1/eligibility-checks/{id}/benefits"},"settings.get":{"method":"GET","path":"/v1/settings"},"sync.create":{"method":"POST","path":"/v1/sync"},"changes.list":{"method":"GET","path":"/v1/changes"},"jobs.list":{"method":"GET","path":"/v1/jobs"},"jobs.get":{"method":"GET","path":"/v1/jobs/{job_id}"},"jobs.run-again":{"method":"POST","path":"/v1/jobs/{job_id}/run-again"},"jobs.cancel":{"method":"POST","path":"/v1/jobs/{job_id}/cancel"},"requests.list":{"method":"GET","path":"/v1/requests"},"webhook-events.list":{"method":"GET","path":"/v1/webhook-events"},"webhook-events.stream":{"method":"GET","path":"/v1/webhook-events/stream"},"webhook-events.resend":{"method":"POST","path":"/v1/webhook-events/{id}/resend"},"webhook.create":{"method":"POST","path":"/v1/webhook"},"webhook.list":{"method":"GET","path":"/v1/webhook"},"webhook.update":{"method":"PATCH","path":"/v1/webhook/{id}"},"webhook.delete":{"method":"DELETE","path":"/v1/webhook/{id}"},"webhook.test":{"method":"POST","path":"/v1/webhook/{id}/test"},"webhook.deliveries.list":{"method":"GET","path":"/v1/webhook/{id}/deliveries"},"webhook.rotate-oldest-secret":{"method":"POST","path":"/v1/webhook/rotate-secret"},"webhook.rotate-secret":{"method":"POST","path":"/v1/webhook/{id}/rotate-secret"},"link.session.get":{"method":"GET","path":"/link/v1/session"},"link.practices.list":{"method":"GET","path":"/link/v1/practices"},"link.practice.choose":{"method":"POST","path":"/link/v1/practice"},"link.consent.create":{"method":"POST","path":"/link/v1/consent"},"link.sign-in.create":{"method":"POST","path":"/link/v1/sign-in"},"link.page-sign-in.create":{"method":"POST","path":"/link/v1/oauth/start"},"link.page-sign-in.finish":{"method":"POST","path":"/link/v1/oauth/finish"},"link.page-sign-in.get":{"method":"GET","path":"/link/v1/oauth/state"}} as const;
+export const api_routes = {"link.token.create":{"method":"POST","path":"/link/token/create"},"link.token.exchange":{"method":"GET","path":"/link/token/exchange"},"link.emrs.list":{"method":"GET","path":"/link/emrs"},"link.directory.search":{"method":"GET","path":"/link/directory"},"account.connection-report":{"method":"GET","path":"/v1/account/connection-report"},"account.rotate-token":{"method":"POST","path":"/v1/account/rotate-token"},"account.delete":{"method":"DELETE","path":"/v1/account"},"accounts.list":{"method":"GET","path":"/v1/accounts"},"sandbox.public_token.create":{"method":"POST","path":"/sandbox/public_token/create"},"sandbox.larkspur.open":{"method":"POST","path":"/sandbox/larkspur/open"},"telephone-encounters.create":{"method":"POST","path":"/v1/telephone-encounters"},"telephone-encounters.actions.create":{"method":"POST","path":"/v1/telephone-encounters/actions"},"appointments.create":{"method":"POST","path":"/v1/appointments"},"appointments.list":{"method":"GET","path":"/v1/appointments"},"appointments.get":{"method":"GET","path":"/v1/appointments/{id}"},"appointments.get-by-ehr-id":{"method":"GET","path":"/v1/appointments/ehr/{ehr_id}"},"appointments.update":{"method":"PATCH","path":"/v1/appointments/{id}"},"appointments.fetch":{"method":"POST","path":"/v1/appointments/fetch"},"availability.list":{"method":"GET","path":"/v1/availability"},"availability.fetch":{"method":"POST","path":"/v1/availability/fetch"},"documents.create":{"method":"POST","path":"/v1/documents"},"documents.get":{"method":"GET","path":"/v1/documents/{id}"},"payments.create":{"method":"POST","path":"/v1/payments"},"tasks.create":{"method":"POST","path":"/v1/tasks"},"tasks.notes.create":{"method":"POST","path":"/v1/tasks/notes"},"notes.create":{"method":"POST","path":"/v1/notes"},"patient-notes.create":{"method":"POST","path":"/v1/patient-notes"},"claims.create":{"method":"POST","path":"/v1/claims"},"claims.list":{"method":"GET","path":"/v1/claims"},"providers.list":{"method":"GET","path":"/v1/providers"},"providers.update-by-ehr-id":{"method":"PATCH","path":"/v1/providers/ehr/{ehr_id}"},"providers.update":{"method":"PATCH","path":"/v1/providers/{id}"},"locations.list":{"method":"GET","path":"/v1/locations"},"locations.update":{"method":"PATCH","path":"/v1/locations/{id}"},"staff.list":{"method":"GET","path":"/v1/staff"},"pharmacies.list":{"method":"GET","path":"/v1/pharmacies"},"visit-types.list":{"method":"GET","path":"/v1/visit-types"},"visit-statuses.list":{"method":"GET","path":"/v1/visit-statuses"},"insurance-providers.list":{"method":"GET","path":"/v1/insurance-providers"},"referring-providers.list":{"method":"GET","path":"/v1/referring-providers"},"referring-providers.create":{"method":"POST","path":"/v1/referring-providers"},"patients.list":{"method":"GET","path":"/v1/patients"},"patients.search":{"method":"POST","path":"/v1/patients/search"},"patients.create":{"method":"POST","path":"/v1/patients"},"patients.get":{"method":"GET","path":"/v1/patients/{id}"},"patients.update":{"method":"PATCH","path":"/v1/patients/{id}"},"patients.fetch":{"method":"POST","path":"/v1/patients/fetch"},"patients.insurances.list":{"method":"GET","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.create":{"method":"POST","path":"/v1/patients/{patient_mrn}/insurances"},"patients.insurances.update":{"method":"PATCH","path":"/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}"},"orders.list":{"method":"GET","path":"/v1/orders"},"referrals.list":{"method":"GET","path":"/v1/referrals"},"referrals.create":{"method":"POST","path":"/v1/referrals"},"eligibility-checks.list":{"method":"GET","path":"/v1/eligibility-checks"},"eligibility-checks.benefits.list":{"method":"GET","path":"/v1/eligibility-checks/{id}/benefits"},"settings.get":{"method":"GET","path":"/v1/settings"},"sync.create":{"method":"POST","path":"/v1/sync"},"changes.list":{"method":"GET","path":"/v1/changes"},"jobs.list":{"method":"GET","path":"/v1/jobs"},"jobs.get":{"method":"GET","path":"/v1/jobs/{job_id}"},"jobs.run-again":{"method":"POST","path":"/v1/jobs/{job_id}/run-again"},"jobs.cancel":{"method":"POST","path":"/v1/jobs/{job_id}/cancel"},"requests.list":{"method":"GET","path":"/v1/requests"},"webhook-events.list":{"method":"GET","path":"/v1/webhook-events"},"webhook-events.stream":{"method":"GET","path":"/v1/webhook-events/stream"},"webhook-events.resend":{"method":"POST","path":"/v1/webhook-events/{id}/resend"},"webhook.create":{"method":"POST","path":"/v1/webhook"},"webhook.list":{"method":"GET","path":"/v1/webhook"},"webhook.update":{"method":"PATCH","path":"/v1/webhook/{id}"},"webhook.delete":{"method":"DELETE","path":"/v1/webhook/{id}"},"webhook.test":{"method":"POST","path":"/v1/webhook/{id}/test"},"webhook.deliveries.list":{"method":"GET","path":"/v1/webhook/{id}/deliveries"},"webhook.rotate-oldest-secret":{"method":"POST","path":"/v1/webhook/rotate-secret"},"webhook.rotate-secret":{"method":"POST","path":"/v1/webhook/{id}/rotate-secret"},"link.session.get":{"method":"GET","path":"/link/v1/session"},"link.practices.list":{"method":"GET","path":"/link/v1/practices"},"link.practice.choose":{"method":"POST","path":"/link/v1/practice"},"link.consent.create":{"method":"POST","path":"/link/v1/consent"},"link.sign-in.create":{"method":"POST","path":"/link/v1/sign-in"},"link.page-sign-in.create":{"method":"POST","path":"/link/v1/oauth/start"},"link.page-sign-in.finish":{"method":"POST","path":"/link/v1/oauth/finish"},"link.page-sign-in.get":{"method":"GET","path":"/link/v1/oauth/state"},"practice.session.create":{"method":"POST","path":"/practice/v1/session"},"practice.entry.create":{"method":"POST","path":"/practice/v1/entry"},"practice.sign-in.get":{"method":"GET","path":"/practice/v1/sign-in"},"practice.sign-in.create":{"method":"POST","path":"/practice/v1/sign-in"},"practice.account.get":{"method":"GET","path":"/practice/v1/account"},"practice.account.unlink":{"method":"POST","path":"/practice/v1/unlink"},"practice.session.end":{"method":"POST","path":"/practice/v1/sign-out"}} as const;
 
-export const error_messages = {"request_malformed":"The request is not valid HTTP.","body_not_json":"Request body is not valid JSON.","body_too_complex":"Request body exceeds {limit}.","body_not_object":"Request body must be a JSON object.","missing_field":"Missing required field: {field}","no_field":"At least one field must be provided.","unexpected_fields":"Unexpected fields in request body: {fields}","form_malformed":"Request body is not a valid multipart form.","unexpected_query":"Unexpected query parameters: {names}","invalid_field":"{rule}","restricted_operation":"{operation} are only supported for {emr} EMR.","restricted_field":"Field '{field}' is only supported for {emr} EMR.","unsupported_field":"Field '{field}' is not supported by this EMR.","fixed_field":"Field '{field}' cannot be changed on an active patient.","fixed_appointment_field":"Field '{field}' cannot be changed once the appointment is in the EMR.","appointment_in_progress":"The appointment is being written to the EMR. Send the change again after its event.","appointment_time_taken":"{conflict}","insurance_company_missing":"One of insurance_provider_id or insurance_name is required.","carrier_missing":"Insurance provider '{name}' has no carrier ID in the EMR and cannot be used for this insurance.","provider_inactive":"Provider with EMR ID '{id}' is inactive. Choose another one, or set its status to active.","location_inactive":"Location with EMR ID '{id}' is inactive. Choose another one, or set its status to active.","operation_not_offered":"This EMR does not offer {operation}.","personal_user_id":"user_id must not contain personal data such as an email address or a phone number. Use an opaque ID.","search_not_supported":"search_by '{search_by}' is not supported by this EMR. Supported: {supported}.","emr_name_unknown":"EMR '{emr_name}' is not supported. Supported EMRs: {supported}.","emr_name_mismatch":"emr_name does not match the EMR of this organization.","emr_domain_mismatch":"emr_instance_domain does not match the EMR address of this organization.","emr_domain_invalid":"emr_instance_domain {rule}","practice_not_found":"Practice with ID '{id}' not found.","practice_and_emr":"practice_id cannot be combined with emr_name or emr_instance_domain.","practice_mismatch":"practice_id does not match the EMR address of this organization.","practice_unavailable":"There is no EMR app for this practice. Ask an owner to add one.","practice_required":"No practice was chosen in this link yet.","practice_fixed":"The practice of this link cannot be changed.","emr_app_not_found":"EMR app with ID '{id}' not found.","emr_app_mismatch":"emr_app_id belongs to a different EMR than this organization.","emr_app_exists":"Another EMR app already has the host {host}.","emr_app_pair_taken":"Another EMR app already uses this client ID at this token endpoint. Each client ID belongs to one EMR app.","emr_app_required":"Sign-in with a signing key needs an EMR app. An owner must add one for {host} in the dashboard (Settings, Clients, EMR apps), with the client ID that the EMR issued.","emr_app_unregistered":"This EMR app has no client ID yet. An owner must add the one that the EMR issued.","emr_app_in_use":"{count} linked accounts use this EMR app. Unlink them, or link them again with another app.","search_params_mismatch":"search_params does not match the search parameters of this organization.","search_params_need_app":"search_params can be used only with an EMR app for this address.","search_params_required":"The practices of this EMR share one address. Name the practice in search_params: {names}.","callback_url_unregistered":"callback_url is not registered for this client.","link_token_invalid":"Invalid or expired link_token.","cursor_expired":"This cursor is no longer valid: it is older than 30 days, or the database was restored or lost changes. Read the changes again from the beginning, without a cursor, and replace your copy.","link_exhausted":"Too many sign-in attempts with this link_token. Create a new one.","link_expired":"This link_token has expired. Create a new one.","link_used":"This link_token has already been used. Create a new one.","link_unknown":"link_token not found.","consent_required":"The person has not agreed to this link yet. Show what is shared and send the consent first.","consent_outdated":"What this link shares, or the host of the EMR’s sign-in page, has changed. Ask for consent again.","public_token_invalid":"Invalid or expired public_token.","emr_credentials_wrong":"{emr} rejected this username and password.","emr_code_required":"{emr} requires a one-time code. Send one_time_code.","emr_code_wrong":"{emr} rejected this one-time code. Try the current one.","emr_locked":"{emr} has locked this user after too many failed attempts. Try again later.","emr_access_refused":"{emr} rejected these credentials.","emr_client_refused":"{emr} does not recognize this client ID.","emr_secret_refused":"{emr} rejected the client secret.","emr_key_refused":"{emr} does not accept our signing key for this client ID. Register our key set with it: {key_set}","emr_scope_refused":"{emr} does not grant this client the requested scopes: {scopes}","emr_method_refused":"{emr} does not allow this sign-in method. credentials.way can be one of: {methods}","emr_no_records":"{emr} accepted the sign-in, but this account cannot read any records.","emr_user_mismatch":"This account belongs to {name}. Sign in as that user, or link a new account.","emr_page_required":"{emr} requires sign-in on its own page. Open it in Link.","emr_page_declined":"The sign-in at {emr} was not completed.","page_sign_in_unknown":"This sign-in was started in another window or has expired. Start again in Link.","page_sign_in_mixed_up":"This response belongs to the sign-in page of another EMR. Nothing was sent. Start again in Link.","emr_sign_in_refused":"The sign-in at {emr} failed: {reason}","emr_host_not_found":"The host {host} could not be found. Check the address of the EMR.","emr_address_wrong":"The EMR cannot be linked at this address: {reason}","emr_check_refused":"The capabilities of {emr} could not be read: {reason}","webhook_endpoints_max":"A client can have at most {max} webhook endpoints. Delete one that is no longer used.","webhook_url_refused":"webhook_url {rule}","idempotency_key_invalid":"Send one Idempotency-Key of 1 to 255 printable characters.","credentials_conflict":"The {header} header was sent more than once, with different values.","client_credentials_invalid":"Invalid client credentials.","client_secret_expired":"This client secret expired at {expired_at}.","secret_not_permitted":"This client secret does not permit the request: {limit}.","client_network_refused":"Requests of this application are not accepted from {address}. An owner can add the address to its allowed networks.","client_certificate_required":"This application must present a client certificate, and none arrived with the request.","client_certificate_refused":"The client certificate of the request was refused: {reason}.","metrics_token_invalid":"Send the METRICS_TOKEN of this installation as a bearer token.","access_token_missing":"Missing access_token header.","access_token_invalid":"User not found.","login_required":"The account link has expired. Run Link in update mode with this access_token to renew it.","sandbox_values_refused":"Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.","method_not_allowed":"{method} is not supported here. Supported: {allowed}.","route_not_found":"No such endpoint: {method} {path}","update_mode_user_not_found":"User not found.","provider_not_found":"Provider with EMR ID '{id}' not found.","referring_provider_not_found":"Referring provider with EMR ID '{id}' not found.","staff_not_found":"Staff member with ID '{id}' not found.","appointment_not_found":"Appointment not found.","patient_not_found":"Patient not found.","location_not_found":"Location with EMR ID '{id}' not found.","pharmacy_not_found":"Pharmacy with EMR ID '{id}' not found.","record_unnamed":"{reason}","record_not_found":"{noun} with ID '{id}' not found.","account_revoked":"This account has been revoked. Link it again first.","access_token_replaced":"This access token has been replaced. Send the request with the current one.","erasure_blocked":"{jobs} unfinished job(s) must finish first, so that no write is lost. Try again in a moment.","legal_hold_active":"Nothing was erased: legal hold {hold} covers this data. It must be lifted first, by an operator with the permission for legal holds.","appointment_not_in_emr":"The appointment has no EMR ID. Wait for the event of its booking, or correct it if it has failed.","claim_exists":"The appointment has a claim already: {claim_id}.","first_sync_pending":"The first sync has not finished reading {list}. Try again in a few seconds.","job_started":"The job can no longer be canceled: it has started or finished.","job_not_repeatable":"{reason}","job_not_reviewable":"This job is not waiting for review, or has already been reviewed.","master_key_in_settings":"The master key is set by MASTER_KEY. To rotate it, set MASTER_KEY_PREVIOUS to the new key, then swap the two.","idempotency_key_running":"A request with this Idempotency-Key is still running. Try again in a moment.","idempotency_key_reused":"This Idempotency-Key was already used with a different request. Use a new key for each request.","request_timeout":"The request took too long to arrive.","body_too_large":"Request body exceeds {limit}.","document_too_large":"{document} exceeds the maximum size of 5 MB.","document_over_emr_limit":"{document} exceeds the EMR’s limit of {limit} per document.","document_script_refused":"{document} is a PDF that contains JavaScript, or is protected and cannot be checked. Print it to a new PDF and upload that.","document_action_refused":"{document} is a PDF that starts programs, opens files elsewhere, sends a form or plays rich media. Print it to a new PDF and upload that.","document_attachment_refused":"{document} is a PDF with an attached program, script, archive or Office file. Remove the attachment, or print it to a new PDF and upload that.","document_type_unsupported":"{document} must be a PDF, JPEG or PNG file.","body_encoding_unsupported":"Request body must not be compressed. Send it without Content-Encoding.","charset_unsupported":"Request body must be in UTF-8.","media_type_unsupported":"Content-Type must be {expected}.","headers_too_large":"Request headers are too large.","live_streams_exceeded":"Too many open dashboard tabs in this session. Close some of them.","event_streams_exceeded":"Too many open event streams. Close some of them, or register a webhook.","quota_exceeded":"Quota exceeded: {quota}.","rate_limited":"Rate limit exceeded.","internal":"Internal error. Include the request_id when you report it.","database_unavailable":"The database is unavailable right now. Try again in a moment.","database_slow":"The database took too long. Try again later, or narrow the request.","connections_exceeded":"Too many connections are open. Try again in a moment.","uploads_busy":"Too many uploads at once. Try again in a moment.","emr_unavailable":"{emr} cannot be reached right now. Try again in a moment.","passkey_not_registered":"The passkey could not be registered. Try again.","passkeys_max":"You can have at most {max} passkeys. Delete one that you no longer use.","passkeys_need_name":"Passkeys need a host name, and BASE_URL contains an IP address. Set BASE_URL to the name of this service.","operator_credentials_wrong":"Incorrect email or password.","operator_code_required":"Enter the code from your authenticator app.","operator_code_wrong":"Incorrect code, or the code was already used. Enter the current code from your authenticator app, or a recovery code.","operator_passkey_required":"Sign in with your passkey, or enter one of your recovery codes.","passkey_refused":"This passkey was not accepted. Try again, or sign in with your password.","operator_password_off":"Passwords are turned off for this account. Use single sign-on.","sso_off":"Single sign-on is not set up. Sign in with your password.","sso_expired":"This sign-in has expired, or it was already used. Sign in again.","sso_declined":"The identity provider did not sign you in. Try again, or ask its administrator for access.","sso_client_refused":"The identity provider does not accept this installation. Ask its administrator to check OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and the redirect URI.","sso_invalid":"The identity provider’s response is not valid for this sign-in. Try again. If it happens again, ask an administrator to check OIDC_ISSUER and the log.","sso_unavailable":"The identity provider cannot be reached. Try again in a minute.","sso_role_missing":"You have no role in Chartwire. Ask the administrator of your identity provider to add you to a Chartwire group, then sign in again.","sso_email_missing":"The identity provider did not send a verified email address for you. Ask its administrator to add one, then sign in again.","sso_email_taken":"Your email address belongs to another operator. Ask an owner to choose “Allow single sign-on” for it under Settings → Operators, then sign in again.","sso_email_unverified":"The identity provider did not confirm your email address (email_verified), which is required to take over an existing operator. Ask its administrator to send this claim, then sign in again.","sso_other_person":"You signed in at the identity provider as someone else. Sign in as the operator who uses this dashboard.","sso_auth_time_missing":"The identity provider did not say when you signed in. Ask its administrator to send the claim auth_time, then try again.","sso_not_again":"The identity provider did not ask you to sign in again. Ask its administrator to support max_age or prompt=login, then try again.","sso_acr_missing":"The identity provider did not sign you in with the level of security that is required here (acr). Sign in there with your second factor, or ask its administrator which method to use, then try again.","sso_amr_missing":"You did not sign in at the identity provider with a method that is required here (amr). Sign in there with your second factor, or ask its administrator which method to use, then try again.","logout_token_refused":"The logout token is not valid, or was already used.","logout_token_unchecked":"The logout token could not be checked, because the keys of the identity provider cannot be read.","sso_disabled":"Your account is disabled. Ask an owner to enable it.","operator_inactive":"Your account was disabled because it was not used for a long time. Ask an owner to enable it.","operator_session_over":"Your session has ended. Sign in again.","operator_password_temporary":"Your password is temporary. Change it before you continue.","operator_second_factor_missing":"A second factor is required. Set up a passkey or an authenticator app before you continue.","operator_sign_in_again":"Confirm your identity first: your last sign-in was more than 10 minutes ago.","operator_role_lacking":"This requires the {role} role.","reveal_not_allowed":"You do not have permission to reveal patient details. Ask an owner for it.","disclosures_not_allowed":"You do not have permission to see disclosures. Ask an owner for it.","legal_hold_not_allowed":"You do not have permission to place or lift legal holds. Ask an owner for it.","operator_clients_lacking":"This requires access to all clients.","operator_request_foreign":"This request did not come from the dashboard page. Reload the page and try again.","invitation_invalid":"This invitation was used or revoked, or has expired. Ask an owner for a new one.","client_secrets_max":"A client can have at most {max} active secrets. Revoke one first.","operator_exists":"An operator with this email address already exists.","operator_single_sign_on":"This operator uses single sign-on: the identity provider manages the role and the sign-in.","owner_from_provider":"You signed in with single sign-on, so you cannot create, enable or reset an owner with a password. Give the role in the identity provider, or ask an owner who signed in with a password.","passwords_off":"Local passwords are turned off (OIDC_ONLY). Add operators in the identity provider.","approval_required":"A second person must approve this. It waits under Approvals until {until}.","approvals_max":"You can have at most {max} open approvals. Withdraw one, or wait until one is decided.","approval_over":"This was already decided, run or canceled, or has expired. Request it again.","approval_own":"Another operator with the same right must decide about this.","approval_right_lost":"The operator who requested this no longer has the right to do it, so it was canceled.","review_attested":"This access review was already attested, and can no longer be changed. Start a new one.","owner_last":"There must be at least one owner. Make another operator an owner first.","operator_codes_locked":"Too many incorrect codes. Sign in with a passkey or a recovery code, or ask an owner to reset your sign-in.","operator_password_expired":"Your temporary password has expired. Ask an owner to reset your password again.","totp_offer_missing":"This setup has expired. Start it again.","sign_in_busy":"Too many sign-ins at the moment. Try again in a minute, or use a browser in which you have signed in before.","dashboard_network_refused":"The dashboard is not available from {address}. The administrator of this server can add the address to DASHBOARD_NETWORKS.","operator_locked":"Too many failed sign-ins. Try again in 15 minutes."} as const;
-
-export const job_filters = ["queued","running","parked","succeeded","partial","failed","needs_review","cancelled","unresolved","unfixed"] as const;
+export const job_filters = ["queued","running","retrying","parked","succeeded","partial","failed","needs_review","cancelled","unresolved","unfixed"] as const;
 
 export const review_outcomes = ["done","not_done"] as const;
 
@@ -38,6 +36,7 @@ export const endpoints = {
   'live.get': { method: 'GET', path: '/dashboard/api/live' },
   'reveals.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/reveals' },
   'overview.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview' },
+  'overview.repeatable': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/repeatable' },
   'overview.history': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/history' },
   'accounts.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/accounts' },
   'accounts.link': { method: 'POST', path: '/dashboard/api/clients/{client_id}/links' },
@@ -60,6 +59,10 @@ export const endpoints = {
   'jobs.run-again': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/run-again' },
   'jobs.cancel': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/cancel' },
   'jobs.review': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/review' },
+  'jobs.edit.form': { method: 'GET', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/edit' },
+  'jobs.edit.choices': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/edit/choices' },
+  'jobs.edit.dry-run': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/edit/dry-run' },
+  'jobs.edit.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/jobs/{job_id}/edit' },
   'eventTypes.list': { method: 'GET', path: '/dashboard/api/event-types' },
   'events.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/events' },
   'events.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/events/{id}' },
@@ -115,6 +118,7 @@ export const endpoints = {
   'sandbox.sessions.expire': { method: 'POST', path: '/dashboard/api/sandbox/sessions/expire' },
   'sandbox.lockouts.set': { method: 'POST', path: '/dashboard/api/sandbox/lockouts' },
   'sandbox.reset': { method: 'POST', path: '/dashboard/api/sandbox/reset' },
+  'sandbox.open': { method: 'POST', path: '/dashboard/api/sandbox/open' },
   'sandbox.first-write': { method: 'POST', path: '/dashboard/api/sandbox/first-write' },
   'audit.list': { method: 'GET', path: '/dashboard/api/audit' },
   'audit.search': { method: 'POST', path: '/dashboard/api/audit/search' },
@@ -148,6 +152,7 @@ export const endpoints = {
   'access-reviews.discard': { method: 'DELETE', path: '/dashboard/api/access-reviews/{id}' },
   'encryption.get': { method: 'GET', path: '/dashboard/api/encryption' },
   'encryption.rotate': { method: 'POST', path: '/dashboard/api/encryption/rotate' },
+  'sign-in-policy.get': { method: 'GET', path: '/dashboard/api/sign-in-policy' },
   'retention.get': { method: 'GET', path: '/dashboard/api/retention' },
   'alerts.list': { method: 'GET', path: '/dashboard/api/alerts' },
   'alerts.test': { method: 'POST', path: '/dashboard/api/alerts/test' },
@@ -334,14 +339,37 @@ export type ApprovalRow = {
 };
 
 export type Attention = {
+  outages: Array<Outage>;
   failures: Array<FailureGroup>;
-  accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null }>;
+  accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null; parked: number }>;
   endpoints: Array<{
     id: string;
     url: string;
     status: "enabled" | "disabled";
     since: string | null;
     reason: string;
+    pending: number;
+  }>;
+  links: Array<{
+    report_id: string;
+    links: number;
+    org_id: string;
+    user_id: string;
+    address: string;
+    at: string;
+    code: string | null;
+    error_message: string | null;
+    note: string | null;
+  }>;
+  syncs: Array<{
+    org_id: string;
+    job_id: number;
+    failed: boolean;
+    kind: string | null;
+    code: string | null;
+    reason: string | null;
+    since: string | null;
+    synced_at: string | null;
   }>;
   reviews: Array<{ job_id: number; type: string; finished_at: string }>;
   alerts: Array<Alert>;
@@ -357,12 +385,12 @@ export type AuditFault = {
 
 export type AuditProgress = { checked: number; total: number };
 
-export type AuditRecord = {
+export type AuditRow = {
   id: string;
   at: string;
   client_id: string | null;
   client_name: string | null;
-  actor_kind: "client" | "operator" | "link" | "worker" | "system";
+  actor_kind: "client" | "operator" | "link" | "practice" | "worker" | "system";
   actor: string;
   account: string | null;
   action: string;
@@ -374,6 +402,11 @@ export type AuditRecord = {
   detail: Record<string, unknown> | null;
   address: string | null;
   position: number | null;
+  actor_name: string | null;
+  sentence: string;
+  result: string;
+  failed: boolean;
+  reads: boolean;
 };
 
 export type AuditVerdict = { ok: boolean; checked: number; unsealed: number; faults: Array<AuditFault> };
@@ -413,7 +446,14 @@ export type AvailabilityResponse = {
       available_appointments: number | null;
       max_visits: number | null;
     }>;
-    explanations?: Array<Record<string, unknown>>;
+    explanations?: Array<{
+      provider_id: string;
+      facility_id: string | null;
+      date: string;
+      range_start: string;
+      range_end: string;
+      reason: "location" | "inactive_location" | "daily_limit" | "past" | "appointment" | "booking" | "block" | "buffer" | "quota_full" | "visit_type" | "no_rule" | "too_short" | "outside_dates" | "recurrence" | "invalid_shift" | "no_hours" | "inactive_provider" | "hidden_provider" | "first_sync" | "outside_hours" | "clock_change";
+    }>;
   };
   timezone: string;
   sync?: SyncState;
@@ -434,6 +474,8 @@ export type ChangedField = {
   after: string | null;
   note?: string;
 };
+
+export type Choice = { value: string; label: string; record?: { kind: string; id: string } | null };
 
 export type Claim = {
   id: string;
@@ -683,6 +725,33 @@ export type Disposal = {
   last_at: string;
 };
 
+export type DryRun = { success: true; dry_run: true; emr_checked: boolean; would: Array<WouldDo> };
+
+export type EditField = {
+  name: string;
+  value: unknown;
+  names: Array<Choice>;
+  description: string;
+  input: "text" | "choice" | "boolean" | "number" | "date" | "list" | "json";
+  required: boolean;
+  max_length: number | null;
+  choices: Array<Choice>;
+  searchable: boolean;
+  cleared: boolean;
+  instead_of: Array<string>;
+  accepted: Array<string>;
+};
+
+export type EditForm = {
+  job_id: number;
+  type: string;
+  emr: string;
+  organization_id: string;
+  error: { code: string; message: string } | null;
+  fields: Array<EditField>;
+  saved_steps: Array<string>;
+};
+
 export type EligibilityBenefit = {
   line_number: number;
   benefit_type: string;
@@ -810,17 +879,6 @@ export type Erasure = {
 
 export type ErasureRequest = { dry_run: boolean };
 
-export type EventDelivery = {
-  id: string;
-  webhook_id: string;
-  url: string;
-  endpoint_status: "enabled" | "disabled";
-  status: "pending" | "success" | "failed";
-  next_try_at: string | null;
-  finished_at: string | null;
-  tries: Array<DeliveryAttempt>;
-};
-
 export type EventDetails = {
   id: string;
   type: string;
@@ -828,10 +886,22 @@ export type EventDetails = {
   job_id: number | null;
   account: { id: string; user_id: string; org_id: string };
   delivery_status: "pending" | "success" | "failed" | null;
+  endpoints: number;
+  delivered: number;
   tries: number;
   next_try_at: string | null;
   body: string;
-  deliveries: Array<EventDelivery>;
+  deliveries: Array<{
+    id: string;
+    webhook_id: string;
+    url: string;
+    endpoint_status: "enabled" | "disabled";
+    status: "pending" | "success" | "failed";
+    next_try_at: string | null;
+    finished_at: string | null;
+    tries: Array<DeliveryAttempt>;
+    signed_headers: Record<string, string> | null;
+  }>;
 };
 
 export type EventRow = {
@@ -841,6 +911,8 @@ export type EventRow = {
   job_id: number | null;
   account: { id: string; user_id: string; org_id: string };
   delivery_status: "pending" | "success" | "failed" | null;
+  endpoints: number;
+  delivered: number;
   tries: number;
   next_try_at: string | null;
 };
@@ -857,11 +929,72 @@ export type EvidenceRow = {
 
 export type FailureGroup = {
   code: string;
+  reason: string;
   jobs: number;
-  example: { job_id: number; type: string; org_id: string; finished_at: string };
+  can_run: number;
+  types: Array<string>;
+  org_ids: Array<string>;
+  accounts: number;
+  patients: number | null;
+  provider: string | null;
+  first_at: string;
+  last_at: string;
+  example: {
+    job_id: number;
+    type: string;
+    state: "failed" | "partial";
+    org_id: string;
+    finished_at: string;
+  };
 };
 
-export type FaultSwitch = { id: string; label: string; description: string; on: boolean; once: boolean };
+export type FaultSwitch = {
+  id: string;
+  group: "down" | "lost" | "refused";
+  label: string;
+  description: string;
+  on: boolean;
+  once: boolean;
+};
+
+export type FirstSteps = {
+  started_at: string | null;
+  write: { job_id: number; state: string; finished_at: string | null } | null;
+  event: { id: string; type: string; delivered_at: string | null } | null;
+  has_secret: boolean;
+  has_account: boolean;
+  has_endpoint: boolean;
+};
+
+export type Flow = {
+  requests: { total: number; failed: number; more: boolean };
+  writes: { total: number; more: boolean };
+  practices: Array<{
+    id: string;
+    org_id: string;
+    emr_name: string;
+    waiting: number;
+    running: number;
+    retrying: number;
+    parked: number;
+    oldest_at: string | null;
+    succeeded: number;
+    failed: number;
+    relink: number;
+    failing: { since: string; silent: boolean } | null;
+  }>;
+  practices_hidden: { count: number; troubled: number };
+  endpoints: Array<{
+    id: string;
+    url: string;
+    status: "enabled" | "disabled";
+    paused: boolean;
+    since: string | null;
+    pending: number;
+    delivered: number;
+  }>;
+  endpoints_hidden: { count: number; troubled: number };
+};
 
 export type FoundPatient = {
   id: string;
@@ -955,9 +1088,11 @@ export type InvitationRow = {
 export type JobDetails = {
   job_id: number;
   type: string;
-  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
+  state: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
   account: { id: string; reference_id: string; user_id: string; org_id: string };
   attempts: number;
+  retrying_since: string | null;
+  failing_step: string | null;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
@@ -966,7 +1101,9 @@ export type JobDetails = {
   review_outcome: "done" | "not_done" | null;
   run_again_of: number | null;
   operation_id: string;
+  organization_id: string;
   emr: string;
+  request: Array<RequestField>;
   input: Record<string, unknown>;
   reference: string | null;
   emr_requests: number | null;
@@ -978,6 +1115,7 @@ export type JobDetails = {
   next_try_at: string | null;
   waits_for: number | null;
   error: { code: string; message: string } | null;
+  existing_patient: { mrn: string; organization_id: string; id: string | null } | null;
   steps: Array<JobStep>;
   changes: Array<ChangedField>;
   event: JobEvent | null;
@@ -988,18 +1126,38 @@ export type JobDetails = {
   attempt_trace_id: string | null;
   related: Array<JobRow>;
   not_again: string | null;
+  not_editable: string | null;
+  edited_from_job_id: number | null;
+  edited_copy: { job_id: number; state: string } | null;
 };
 
-export type JobEvent = { id: string; type: string; created_at: string; deliveries: Array<EventDelivery> };
+export type JobEvent = {
+  id: string;
+  type: string;
+  created_at: string;
+  deliveries: Array<{
+    id: string;
+    webhook_id: string;
+    url: string;
+    endpoint_status: "enabled" | "disabled";
+    status: "pending" | "success" | "failed";
+    next_try_at: string | null;
+    finished_at: string | null;
+    tries: Array<DeliveryAttempt>;
+    signed_headers: Record<string, string> | null;
+  }>;
+};
 
 export type JobPatient = { job_id: number; mrn: string | null; message: string | null; reference: string | null };
 
 export type JobRow = {
   job_id: number;
   type: string;
-  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
+  state: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
   account: { id: string; reference_id: string; user_id: string; org_id: string };
   attempts: number;
+  retrying_since: string | null;
+  failing_step: string | null;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
@@ -1033,7 +1191,7 @@ export type KindRow = {
 
 export type LatestSync = {
   job_id: number;
-  state: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
+  state: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled";
   error_code: string | null;
   at: string;
 };
@@ -1205,12 +1363,36 @@ export type OrganizationRow = {
   emr_requests_per_hour_max: number;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
   held_removals: Array<{ kind: string; stored: number; missing: number; at: string; confirmed: boolean }>;
+  outage: {
+    silent: boolean;
+    since: string;
+    retrying: number;
+    waiting: number;
+    reason: string | null;
+    job_id: number | null;
+  } | null;
   accounts: Array<AccountRow>;
+};
+
+export type Outage = {
+  organization_id: string;
+  org_id: string;
+  emr_name: string;
+  emr_address: string;
+  silent: boolean;
+  since: string;
+  retrying: number;
+  waiting: number;
+  reason: string | null;
+  job_id: number | null;
 };
 
 export type Overview = {
   attention: Attention;
   failed_day: number;
+  partial_day: number;
+  flow: Flow;
+  first_steps: FirstSteps | null;
   clients: Array<ClientLoad>;
   restore: Restore | null;
 };
@@ -1374,6 +1556,8 @@ export type ReportDetails = {
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
   report: {
@@ -1399,9 +1583,13 @@ export type ReportRow = {
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
 };
+
+export type RequestField = { name: string; value: unknown; names: Array<Choice> };
 
 export type RequestRow = {
   id: string;
@@ -1417,6 +1605,10 @@ export type RequestRow = {
   path: string | null;
   field: string | null;
   job_id: number | null;
+  response_bytes: number | null;
+  sent_path: string | null;
+  message: string | null;
+  remedy: string | null;
 };
 
 export type RequestSearch = {
@@ -1425,6 +1617,9 @@ export type RequestSearch = {
   endpoint?: string;
   status?: "2xx" | "4xx" | "5xx" | "failed";
   duration_ms_min?: number;
+  search?: string;
+  from?: string;
+  to?: string;
   before?: string;
   page_size?: number;
 };
@@ -1471,7 +1666,13 @@ export type SandboxState = {
   clinic_name: string;
   switches: Array<FaultSwitch>;
   other_faults: number;
-  staff: Array<{ user_name: string; role: string; code: string; locked_until: string | null }>;
+  staff: Array<{
+    user_name: string;
+    password: string;
+    role: string;
+    code: string;
+    locked_until: string | null;
+  }>;
   seconds_left: number;
 };
 
@@ -1533,6 +1734,14 @@ export type Shift = {
     visit_type_desc: string;
   }>;
 };
+
+export type SignInPolicy = Array<{
+  setting: string;
+  description: string;
+  value: string | null;
+  is_default: boolean;
+  group: "access" | "sessions" | "four_eyes" | "single_sign_on";
+}>;
 
 export type StaffMember = {
   id: string;
@@ -1611,6 +1820,15 @@ export type WebhookRow = {
   certificate: CertificateInfo | null;
 };
 
+export type WouldDo = {
+  action: "create" | "update" | "read" | "fail";
+  resource: string;
+  field?: string;
+  before?: string | null;
+  after?: string | null;
+  reasons: Reasons;
+};
+
 /** Path parameters, query, body and response of every endpoint. */
 export type Endpoints = {
   'session.create': {
@@ -1630,7 +1848,16 @@ export type Endpoints = {
   };
   'single-sign-on.start': { body: { path: string }; response: { success: true; url: string } };
   'single-sign-on.renew': { response: { success: true; url: string } };
-  'invitations.find': { body: { token: string }; response: { success: true; email: string } };
+  'invitations.find': {
+    body: { token: string };
+    response: {
+      success: true;
+      email: string;
+      inviter_name: string;
+      role: "support" | "read_only" | "operator" | "owner" | null;
+      second_factor: boolean;
+    };
+  };
   'invitations.accept': {
     body: { token: string; name: string; password: string };
     response: { success: true; session: Session };
@@ -1644,6 +1871,11 @@ export type Endpoints = {
     response: { success: true; expires_at: string };
   };
   'overview.get': { params: { client_id: string }; response: { success: true; overview: Overview } };
+  'overview.repeatable': {
+    params: { client_id: string };
+    query: { code: string; reason: string };
+    response: { success: true; job_ids: Array<number> };
+  };
   'overview.history': {
     params: { client_id: string };
     query: { range: "1h" | "24h" | "7d" };
@@ -1704,9 +1936,12 @@ export type Endpoints = {
     params: { client_id: string };
     query: {
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      organization_id?: string;
+      emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1714,7 +1949,12 @@ export type Endpoints = {
       before?: string;
       page_size?: number;
     };
-    response: { success: true; rows: Array<JobRow>; next: string | null };
+    response: {
+      success: true;
+      rows: Array<JobRow>;
+      next: string | null;
+      count: { jobs: number; more: boolean } | null;
+    };
   };
   'jobs.search': {
     params: { client_id: string };
@@ -1722,9 +1962,12 @@ export type Endpoints = {
       mrn?: string;
       reference?: string;
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      organization_id?: string;
+      emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1732,7 +1975,12 @@ export type Endpoints = {
       before?: string;
       page_size?: number;
     };
-    response: { success: true; rows: Array<JobRow>; next: string | null };
+    response: {
+      success: true;
+      rows: Array<JobRow>;
+      next: string | null;
+      count: { jobs: number; more: boolean } | null;
+    };
   };
   'jobs.patients': {
     params: { client_id: string };
@@ -1745,9 +1993,12 @@ export type Endpoints = {
       mrn?: string;
       reference?: string;
       type?: string;
-      state?: "queued" | "running" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
+      state?: "queued" | "running" | "retrying" | "parked" | "succeeded" | "partial" | "failed" | "needs_review" | "cancelled" | "unresolved" | "unfixed";
       account_id?: string;
+      organization_id?: string;
+      emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1768,6 +2019,25 @@ export type Endpoints = {
     params: { client_id: string; job_id: string };
     body: { outcome: "done" | "not_done"; note: string };
     response: { success: true };
+  };
+  'jobs.edit.form': {
+    params: { client_id: string; job_id: string };
+    response: { success: true; form: EditForm };
+  };
+  'jobs.edit.choices': {
+    params: { client_id: string; job_id: string };
+    body: { field: string; search?: string; request?: Record<string, unknown> };
+    response: { success: true; choices: Array<Choice> };
+  };
+  'jobs.edit.dry-run': {
+    params: { client_id: string; job_id: string };
+    body: { request: Record<string, unknown> };
+    response: { success: true; result: DryRun };
+  };
+  'jobs.edit.create': {
+    params: { client_id: string; job_id: string };
+    body: { request: Record<string, unknown>; key: string; send_saved_again?: boolean };
+    response: { success: true; job_id: number };
   };
   'eventTypes.list': { response: { success: true; event_types: Array<EventTypeRow> } };
   'events.list': {
@@ -2074,38 +2344,44 @@ export type Endpoints = {
   'sandbox.sessions.expire': { body: { mode: "session" | "link" }; response: { success: true } };
   'sandbox.lockouts.set': { body: { user_name: string; locked: boolean }; response: { success: true } };
   'sandbox.reset': { response: { success: true } };
+  'sandbox.open': {
+    body: { client_id: string; job_id?: number; mrn?: string };
+    response: { success: true; url: string };
+  };
   'sandbox.first-write': { response: { success: true; client_id: string; job_id: number } };
   'audit.list': {
     query: {
       client_id?: string;
-      actor_kind?: "client" | "operator" | "link" | "worker" | "system";
+      actor_kind?: "client" | "operator" | "link" | "practice" | "worker" | "system";
       actor?: string;
       action?: string;
       from?: string;
       to?: string;
+      own_reading?: "hide";
       before?: string;
       page_size?: number;
     };
-    response: { success: true; rows: Array<AuditRecord>; next: string | null };
+    response: { success: true; rows: Array<AuditRow>; next: string | null };
   };
   'audit.search': {
     body: {
       client_id?: string;
-      actor_kind?: "client" | "operator" | "link" | "worker" | "system";
+      actor_kind?: "client" | "operator" | "link" | "practice" | "worker" | "system";
       actor?: string;
       action?: string;
       from?: string;
       to?: string;
       patient_mrn?: string;
+      own_reading?: "hide";
       before?: string;
       page_size?: number;
     };
-    response: { success: true; rows: Array<AuditRecord>; next: string | null };
+    response: { success: true; rows: Array<AuditRow>; next: string | null };
   };
   'audit.export': {
     query: {
       client_id?: string;
-      actor_kind?: "client" | "operator" | "link" | "worker" | "system";
+      actor_kind?: "client" | "operator" | "link" | "practice" | "worker" | "system";
       actor?: string;
       action?: string;
       from?: string;
@@ -2116,7 +2392,7 @@ export type Endpoints = {
   'audit.export-search': {
     body: {
       client_id?: string;
-      actor_kind?: "client" | "operator" | "link" | "worker" | "system";
+      actor_kind?: "client" | "operator" | "link" | "practice" | "worker" | "system";
       actor?: string;
       action?: string;
       from?: string;
@@ -2216,6 +2492,7 @@ export type Endpoints = {
   'access-reviews.discard': { params: { id: string }; response: { success: true } };
   'encryption.get': { response: { success: true; encryption: Encryption } };
   'encryption.rotate': { response: { success: true; rewrapped: number } };
+  'sign-in-policy.get': { response: { success: true; policy: SignInPolicy } };
   'retention.get': { response: { success: true; retention: Retention } };
   'alerts.list': { response: { success: true; alerts: AlertOverview } };
   'alerts.test': { response: { success: true; results: Array<AlertTest> } };

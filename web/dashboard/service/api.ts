@@ -36,14 +36,20 @@ export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
   readonly field: string | undefined;
+  /** All invalid fields of a request. */
+  readonly errors: readonly { field: string | null; message: string }[];
   readonly request_id: string | undefined;
 
-  constructor(status: number, body: { message?: string; code?: string; field?: string; request_id?: string }) {
+  constructor(
+    status: number,
+    body: { message?: string; code?: string; field?: string; request_id?: string; errors?: ApiError['errors'] },
+  ) {
     super(body.message ?? 'Unexpected response from the service. Try again.');
     this.name = 'ApiError';
     this.status = status;
     this.code = body.code ?? 'unreadable';
     this.field = body.field;
+    this.errors = body.errors ?? [];
     this.request_id = body.request_id;
   }
 }

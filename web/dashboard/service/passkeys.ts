@@ -1,4 +1,5 @@
 import {
+  browserSupportsWebAuthnAutofill,
   type PublicKeyCredentialCreationOptionsJSON,
   type PublicKeyCredentialRequestOptionsJSON,
   startAuthentication,
@@ -27,9 +28,22 @@ export async function registerPasskey(name: string): Promise<ResponseOf<'me.pass
 
 /** Lets the operator choose a passkey in the browser, and signs the server's challenge with it. */
 export async function signWithPasskey(): Promise<Body<'session.passkey'>> {
+  return sign(false);
+}
+
+/**
+ * Offers passkeys among the suggestions of the email field, until another request for a passkey is made. Undefined if
+ * none is chosen there: people who do not want it must not see an error.
+ */
+export async function suggestPasskeys(): Promise<Body<'session.passkey'> | undefined> {
+  if (!passkeys_possible || !(await browserSupportsWebAuthnAutofill())) return undefined;
+  return sign(true).catch(() => undefined);
+}
+
+async function sign(useBrowserAutofill: boolean): Promise<Body<'session.passkey'>> {
   const { options } = await call('session.passkey-options', {});
   const optionsJSON = options as PublicKeyCredentialRequestOptionsJSON;
-  const { id, response } = await startAuthentication({ optionsJSON }).catch(explain);
+  const { id, response } = await startAuthentication({ optionsJSON, useBrowserAutofill }).catch(explain);
   const { clientDataJSON: client_data, authenticatorData: authenticator_data, signature, userHandle } = response;
   return { passkey: { id, client_data, authenticator_data, signature, user_handle: userHandle ?? '' } };
 }

@@ -12,19 +12,23 @@ import {
   toMilliseconds,
 } from './freeTime.ts';
 import { type Exclusion, type FacilityShifts, hasHours, parseWeek, type WorkingTime, workingTimeOn } from './hours.ts';
-import type {
-  Availability,
-  AvailabilityInput,
-  Explanation,
-  FreeRange,
-  Options,
-  ProviderInput,
-  Range,
+import {
+  type Availability,
+  type AvailabilityInput,
+  type Explanation,
+  type FreeRange,
+  type Options,
+  type ProviderInput,
+  type Range,
+  subtract,
+  union,
 } from './types.ts';
 
 type Week = Map<number, FacilityShifts[]>;
 /** A day in the time zone of the organization. */
-type Day = { day: number; date: string; weekday: number; range: Range; zone: Zone };
+type Day = { day: number; date: string; weekday: number; range: Range; zone: Zone; skipped: LocalRange | undefined };
+/** Local times with their offset. */
+type LocalRange = { start: string; end: string };
 /** A provider with everything that decides about their days. */
 type Calendar = { provider: ProviderInput; week: Week | undefined; busy: BusyTimes | undefined };
 type Free = { piece: FreePiece; facility: FacilityShifts };
@@ -52,6 +56,7 @@ export function findAvailability(input: AvailabilityInput): Availability {
       const ranges = findOnDay(input, calendar, day);
       for (const each of ranges.free) availability.push(describeFreeRange(input, calendar, day, each));
       for (const each of ranges.explained) explanations.push(explainRange(calendar, day, each));
+      if (options.explain && day.skipped) explanations.push(explainSkipped(calendar, day.date, day.skipped));
     }
   }
   return options.explain ? { availability, explanations } : { availability };
@@ -77,11 +82,34 @@ function chooseWeek(provider: ProviderInput, options: Options): Week | undefined
 
 function describeDay(day: number, zone: Zone): Day {
   const range: Range = [zone.instantAt(day, 0), zone.instantAt(day + 1, 0)];
-  return { day, date: formatDay(day), weekday: toWeekday(day), range, zone };
+  const date = formatDay(day);
+  return { day, date, weekday: toWeekday(day), range, zone, skipped: findSkipped(date, range, zone) };
 }
 
-function findOnDay(input: AvailabilityInput, { week, busy: all_busy }: Calendar, day: Day) {
+/** The local times that clocks skip on a day when they go forward. */
+function findSkipped(date: string, [from, to]: Range, zone: Zone): LocalRange | undefined {
+  // One minute earlier, because clocks can change at midnight.
+  let [before, after] = [from - 1, to - 1];
+  const offset = zone.offsetAt(before);
+  const skipped_min = zone.offsetAt(after) - offset;
+  // A whole day is skipped where the date line moves.
+  if (from >= to || skipped_min <= 0 || skipped_min >= 1_440) return undefined;
+  while (after - before > 1) {
+    const middle = (before + after) >> 1;
+    if (zone.offsetAt(middle) === offset) before = middle;
+    else after = middle;
+  }
+  const start_min = (((after + offset) % 1_440) + 1_440) % 1_440;
+  const time = [Math.floor(start_min / 60), start_min % 60].map((part) => String(part).padStart(2, '0')).join(':');
+  return { start: `${date}T${time}:00${zone.iso(before).slice(19)}`, end: zone.iso(after) };
+}
+
+function findOnDay(input: AvailabilityInput, { provider, week, busy: all_busy }: Calendar, day: Day) {
   const { options } = input;
+  if (provider.unavailable) {
+    const whole_day = { explained: { range: day.range, reason: provider.unavailable }, facility: undefined };
+    return { free: [], explained: options.explain ? [whole_day] : [] };
+  }
   const past = listPast(input);
   const free: Free[] = [];
   const explained: Explained[] = [];
@@ -99,6 +127,12 @@ function findOnDay(input: AvailabilityInput, { week, busy: all_busy }: Calendar,
     if (!options.explain) continue;
     const ranges = pieces.map((piece) => piece.range);
     for (const each of explainBusyTime(time, ranges, exclusions)) explained.push({ explained: each, facility });
+  }
+  if (options.explain) {
+    const covered = union([...free.map(({ piece }) => piece.range), ...explained.map((each) => each.explained.range)]);
+    for (const range of subtract([day.range], covered)) {
+      explained.push({ explained: { range, reason: 'outside_hours' }, facility: undefined });
+    }
   }
   // Facilities are in the order of their ids, and the sort is stable.
   free.sort((a, b) => a.piece.range[0] - b.piece.range[0]);
@@ -180,5 +214,16 @@ function explainRange({ provider }: Calendar, { date, zone }: Day, { explained, 
     range_start: zone.iso(range[0]),
     range_end: zone.iso(range[1]),
     reason,
+  };
+}
+
+function explainSkipped({ provider }: Calendar, date: string, { start, end }: LocalRange): Explanation {
+  return {
+    provider_id: provider.ehr_id,
+    facility_id: null,
+    date,
+    range_start: start,
+    range_end: end,
+    reason: 'clock_change',
   };
 }

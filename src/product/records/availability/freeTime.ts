@@ -111,9 +111,9 @@ function explain(ranges: Range[], exclusions: Exclusion[]): ExplainedRange[] {
   });
 }
 
-/** An appointment or block: busy from `start` to `end`, with a buffer until `free_at`. Minutes, rounded outward. */
+/** An appointment, a booking that is not in the EMR yet, or a block: busy from `start` to `end`, with a buffer until `free_at`. Minutes, rounded outward. */
 export type BusyTime = {
-  kind: 'appointment' | 'block';
+  kind: 'appointment' | 'booking' | 'block';
   start: number;
   end: number;
   buffer_start: number;
@@ -140,7 +140,8 @@ export function busyTimesByProvider({ appointments, blocks, options }: Availabil
     if (appointment.cancelled) continue;
     const { visit_type, facility_ehr_id, provider_ehr_id: primary, secondary_provider_ehr_id: secondary } = appointment;
     const buffer_min = options.visit_type === 'all' || options.visit_type === visit_type ? options.buffer_min : 0;
-    const busy = { kind: 'appointment', facility_id: facility_ehr_id, visit_type } as const;
+    const kind = appointment.pending ? 'booking' : 'appointment';
+    const busy = { kind, facility_id: facility_ehr_id, visit_type } as const;
     const minutes = toMinutes(appointment, buffer_min);
     const counted = options.provider_type === 'secondary' ? secondary : primary;
     for (const provider_id of new Set([primary, secondary])) {

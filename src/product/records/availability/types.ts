@@ -1,3 +1,4 @@
+import { type AvailabilityReason, availability_reasons } from '../../../model/availability.ts';
 import type { Provider } from '../../../model/records/providers.ts';
 
 type ModelDay = Provider['hours'][number];
@@ -18,6 +19,8 @@ export type ProviderInput = {
   hours: Hours;
   /** Not used: hours and results are in the time zone of the EMR instance. */
   timezone: string;
+  /** Why the provider is offered on no day, if so. */
+  unavailable?: 'inactive_provider' | 'hidden_provider' | 'first_sync' | undefined;
 };
 
 export type Appointment = {
@@ -28,6 +31,8 @@ export type Appointment = {
   minutes: number;
   visit_type: string | null;
   cancelled: boolean;
+  /** An accepted booking that is not in the EMR yet. */
+  pending?: boolean | undefined;
 };
 
 export type Block = { provider_ehr_id: string; facility_ehr_id: string | null; starts_at: Instant; minutes: number };
@@ -60,7 +65,6 @@ export type AvailabilityInput = {
   end_date: string;
   /** The IANA zone of the EMR instance. */
   timezone: string;
-  /** Only active providers that are not hidden. */
   providers: readonly ProviderInput[];
   /** EMR id → name. */
   facilities: ReadonlyMap<string, string>;
@@ -90,25 +94,9 @@ export type FreeRange = {
   max_visits: number | null;
 };
 
-/** Why working time is not free. If several reasons apply to a minute, the first of this list is reported. */
-export const reasons = [
-  'location', // the shift is at none of the requested locations
-  'inactive_location', // the location takes no appointments
-  'daily_limit', // the day already has as many appointments as the request allows
-  'past', // the time has passed
-  'appointment',
-  'block',
-  'buffer',
-  'quota_full', // slots: no visit left in the rule
-  'visit_type', // slots: the rule is for another visit type
-  'no_rule', // slots: no rule covers this part of the shift
-  'too_short', // equal_slots: the remainder, shorter than a slot
-  'outside_dates', // before set_start_date or after set_end_date
-  'recurrence', // not a day of the recurrence
-  'invalid_shift', // the shift ends before it starts, or cannot be parsed
-  'no_hours', // the provider has no shift at all, and default hours were not requested
-] as const;
-export type Reason = (typeof reasons)[number];
+/** Why a time is not free, in the order in which the reasons apply. */
+export const reasons = Object.keys(availability_reasons) as readonly AvailabilityReason[];
+export type Reason = AvailabilityReason;
 
 export type Explanation = {
   provider_id: string;

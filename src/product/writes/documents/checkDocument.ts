@@ -1,13 +1,16 @@
 import { apiError } from '../../../catalog/errors.ts';
 import { sizeText } from '../../../model/fields.ts';
-import { type DocumentType, sniffDocument } from '../../../platform/security/documents.ts';
+import { type DocumentType, hasPdfHeader, sniffDocument } from '../../../platform/security/documents.ts';
 import { findPdfRisks } from '../../../platform/security/pdfRisks.ts';
 import type { Context } from '../../context.ts';
 
 /** The type of a file by its content. Throws if it is no document, or one with risks. `field`: of the request. */
 export async function checkDocument(ctx: Context, file: Buffer | undefined, field: string): Promise<DocumentType> {
   const document_type = file && sniffDocument(file);
-  if (!document_type) throw apiError('document_type_unsupported', { document: nameDocument(field) }, { field });
+  if (!document_type) {
+    const code = file && hasPdfHeader(file) ? 'document_broken' : 'document_type_unsupported';
+    throw apiError(code, { document: nameDocument(field) }, { field });
+  }
   if (document_type === 'application/pdf') await refuseRisks(file, ctx.config.pdf_javascript, field);
   return document_type;
 }

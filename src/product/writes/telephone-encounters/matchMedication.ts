@@ -18,17 +18,22 @@ export function matchMedication(name: string, medications: EmrMedication[]): Emr
   const [first] = matches;
   if (!first) {
     const message = `Medication '${name}' not found. Available medications: ${names(active)}.`;
-    throw new EmrFailure('refused', message, { code: 'medication_not_found' });
+    throw new EmrFailure('refused', message, { code: 'medication_not_found', details: accepted(active) });
   }
   if (new Set(matches.map(describe)).size > 1) {
     const message = `Medication '${name}' matches several medications: ${names(matches)}. Name one exactly.`;
-    throw new EmrFailure('refused', message, { code: 'medication_ambiguous' });
+    throw new EmrFailure('refused', message, { code: 'medication_ambiguous', details: accepted(matches) });
   }
   return first;
 }
 
 function names(medications: EmrMedication[]): string {
   return [...new Set(medications.map(describe))].join(', ') || 'none';
+}
+
+/** The names by which exactly one of the medications is found, for a form in which the request is corrected. */
+function accepted(medications: EmrMedication[]) {
+  return { accepted: { refill_medication_name: [...new Set(medications.map(({ name }) => name))] } };
 }
 
 function describe(medication: EmrMedication): string {

@@ -99,6 +99,7 @@ export const appointmentsUpdate = withDryRun(
       'no_field',
       'fixed_appointment_field',
       'appointment_in_progress',
+      'edited_copy_exists',
       'appointment_time_taken',
       'unsupported_field',
       'location_not_found',

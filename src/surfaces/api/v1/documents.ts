@@ -24,6 +24,7 @@ export const documentsCreate = writeEndpoint(uploadDocument, {
     'document_too_large',
     'document_over_emr_limit',
     'document_type_unsupported',
+    'document_broken',
     'document_script_refused',
     'document_action_refused',
     'document_attachment_refused',

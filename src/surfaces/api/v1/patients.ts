@@ -97,6 +97,7 @@ export const patientsUpdate = withDryRun(
       'operation_not_offered',
       'no_field',
       'fixed_field',
+      'edited_copy_exists',
       'restricted_field',
       'unsupported_field',
       'provider_not_found',

@@ -44,6 +44,7 @@ export const referralsCreate = writeEndpoint(createReferral, {
     'document_too_large',
     'document_over_emr_limit',
     'document_type_unsupported',
+    'document_broken',
     'document_script_refused',
     'document_action_refused',
     'document_attachment_refused',

@@ -3,7 +3,8 @@ import type { LinkTokenCreate } from '../../../../sdk/src/generated/types.gen.ts
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { hostedLink } from '../../../product/link/linkTokens.ts';
 import type { Sandbox } from '../../sandbox/seedSandbox.ts';
-import { CommandFailure, formatTime, printJson, printLine, printProgress, printTable } from '../output.ts';
+import { CommandFailure, printJson, printLine, printProgress, printTable, utc_option } from '../output.ts';
+import { formatTime, styleState, zoneName } from '../terminal.ts';
 import { openInBrowser } from './open.ts';
 import { type Credentials, readSandbox, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
@@ -16,22 +17,25 @@ export function addAccounts(program: Command, env: Environment): void {
   const accounts = program
     .command('accounts')
     .description('list and sync linked accounts, and replace their access tokens');
-  serviceCommand(accounts, 'list', 'list the linked accounts').action((options: ServiceOptions) =>
-    withService(env, options, async ({ client }) => {
-      const { accounts } = await client.accounts.list();
-      if (options.json) return printJson({ accounts });
-      if (accounts.length === 0) return printLine('No accounts. Link one with: chartwire link create');
-      printTable(
-        ['account', 'user', 'org', 'EMR', 'status', 'last sync', 'EMR requests', 'waiting jobs'],
-        accounts.map((account) => [
-          ...[account.access_token_reference_id, account.user_id, account.org_id, account.emr_name, account.status],
-          account.last_sync ? `${account.last_sync.status} ${formatTime(account.last_sync.at)}` : '–',
-          account.last_sync ? String(account.last_sync.emr_requests) : '–',
-          String(account.waiting_jobs),
-        ]),
-      );
-    }),
-  );
+  serviceCommand(accounts, 'list', 'list the linked accounts')
+    .option(...utc_option)
+    .action((options: ServiceOptions) =>
+      withService(env, options, async ({ client }) => {
+        const { accounts } = await client.accounts.list();
+        if (options.json) return printJson({ accounts });
+        if (accounts.length === 0) return printLine('No accounts. Link one with: chartwire link create');
+        printTable(
+          [...['account', 'user', 'org', 'EMR', 'status'], `last sync (${zoneName()})`, 'EMR requests', 'waiting jobs'],
+          accounts.map((account) => [
+            ...[account.access_token_reference_id, account.user_id, account.org_id, account.emr_name],
+            styleState(account.status, account.status === 'login_required' ? 'needs re-linking' : account.status),
+            account.last_sync ? `${account.last_sync.status} ${formatTime(account.last_sync.at)}` : '–',
+            account.last_sync ? String(account.last_sync.emr_requests) : '–',
+            String(account.waiting_jobs),
+          ]),
+        );
+      }),
+    );
   serviceCommand(accounts, 'rotate-token', 'replace the access token of the account')
     .option('--immediately', 'make the old one invalid at once instead of after 24 hours')
     .action((options: RotateOptions) =>

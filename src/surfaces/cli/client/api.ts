@@ -17,7 +17,7 @@ export function addApi(program: Command, env: Environment): void {
     );
     if (method === 'POST' || method === 'PATCH') {
       command
-        .option('--data <json>', 'request body: JSON, @file, or @- for standard input', '{}')
+        .option('-d, --data <json>', 'request body: JSON, @file, or @- for standard input', '{}')
         .option('--idempotency-key <key>', 'default: a random one')
         .option('--dry-run', 'only check the write, and print what it would do');
     }
@@ -37,8 +37,8 @@ export function addApi(program: Command, env: Environment): void {
 const examples = `
 Examples:
   $ chartwire api get /v1/providers
-  $ chartwire api post /v1/patients/search --data '{"last_name": "Testpatient"}'
-  $ chartwire api post /v1/patients --data @patient.json
+  $ chartwire api post /v1/patients/search -d '{"last_name": "Testpatient"}'
+  $ chartwire api post /v1/patients -d @patient.json
 `;
 
 async function readBody(data: string): Promise<object> {

@@ -4,7 +4,9 @@ import { CursorExpiredError } from '../../../../sdk/src/errors.ts';
 import type { Change } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { followed_kinds } from '../../../model/changes.ts';
-import { CommandFailure, formatTime, printJson, printLine, printProgress, readCount } from '../output.ts';
+import { CommandFailure, printJson, printLine, printProgress, readCount, utc_option } from '../output.ts';
+import { formatTime } from '../terminal.ts';
+import { suggest } from '../usage/suggestions.ts';
 import { stopSignal } from './listen.ts';
 import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
@@ -25,6 +27,7 @@ export function addChanges(program: Command, env: Environment): void {
     .option('--cursor-file <file>', 'continue from the cursor in this file, and keep it up to date')
     .option('--limit <number>', 'stop after this many changes', readCount)
     .option('--follow', 'wait for new changes until Ctrl-C', false)
+    .option(...utc_option)
     .addHelpText('after', help)
     .action((options: ChangesOptions) => withService(env, options, (service) => printChanges(service, options)));
 }
@@ -90,7 +93,10 @@ function readKinds(text: string): Change['kind'][] {
   const names = text.split(',').map((name) => name.trim());
   const unknown = names.find((name) => !kinds.some((kind) => kind === name));
   if (unknown !== undefined) {
-    throw new CommandFailure(`--kinds: '${unknown}' is none of ${kinds.join(', ')}.`, 'usage');
+    throw new CommandFailure(
+      `--kinds: '${unknown}' is none of ${kinds.join(', ')}.${suggest(unknown, kinds)}`,
+      'usage',
+    );
   }
   return kinds.filter((kind) => names.includes(kind));
 }

@@ -2,9 +2,10 @@ import { type Command, Option } from 'commander';
 import type { StoredEvent } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { type EventType, event_types } from '../../../model/events.ts';
-import { CommandFailure, formatTime, printJson, printLine, printTable, readCount } from '../output.ts';
+import { CommandFailure, printJson, printLine, printTable, readCount, utc_option } from '../output.ts';
+import { formatTime, type Styled, styleState, zoneName } from '../terminal.ts';
 import { takeFirst } from './jobs.ts';
-import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
+import { dashboardPage, type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 const delivery_statuses = ['success', 'failed', 'pending'] as const;
 type ListOptions = ServiceOptions & {
@@ -21,6 +22,7 @@ export function addEvents(program: Command, env: Environment): void {
     .option('--job <job_id>', 'only the events of this job', Number)
     .addOption(new Option('--delivery <status>', 'only events with this delivery status').choices(delivery_statuses))
     .option('--limit <number>', 'how many', readCount, 20)
+    .option(...utc_option)
     .action((options: ListOptions) => withService(env, options, (service) => list(service, options)));
   serviceCommand(events, 'get <event_id>', 'show an event with its data').action(
     (id: string, options: ServiceOptions) =>
@@ -50,13 +52,41 @@ async function list(service: Service, { json, type, job, delivery, limit }: List
   if (json) printJson({ events });
   else if (events.length === 0) printLine('No events.');
   else {
+    const retried = await listRetried(service, events);
+    const { credentials } = service;
     printTable(
-      ['event', 'type', 'job', 'created', 'delivery'],
+      ['event', 'type', 'job', `created (${zoneName()})`, 'delivery'],
       events.map((event) => [
-        ...[event.id, event.type, event.job_id ?? '–', formatTime(event.created_at), event.delivery_status ?? '–'],
+        { text: event.id, url: dashboardPage(credentials, `events/${event.id}`) },
+        ...[event.type, event.job_id ?? '–', formatTime(event.created_at), describeDelivery(event, retried)],
       ]),
     );
   }
+}
+
+/** The words of the dashboard. */
+function describeDelivery({ id, delivery_status }: StoredEvent, retried: ReadonlySet<string>): Styled {
+  switch (delivery_status) {
+    case 'success':
+      return styleState('success', 'delivered');
+    case 'failed':
+      return styleState('failed');
+    case 'pending':
+      return retried.has(id) ? styleState('retrying') : styleState('pending');
+    case null:
+      return styleState('none', 'no endpoints');
+  }
+}
+
+/** The pending events of which an attempt has failed, according to the deliveries of every endpoint. */
+async function listRetried({ client }: Service, events: readonly StoredEvent[]): Promise<ReadonlySet<string>> {
+  if (!events.some(({ delivery_status }) => delivery_status === 'pending')) return new Set();
+  const { webhook_urls } = await client.webhook.list();
+  const pages = await Promise.all(
+    webhook_urls.map(({ id }) => client.webhook.deliveries.list(id, { status: 'pending', page_size: 100 })),
+  );
+  const tried = pages.flatMap(({ deliveries }) => deliveries.filter(({ attempts }) => attempts.length > 0));
+  return new Set(tried.map(({ event_id }) => event_id));
 }
 
 /** There is no endpoint for one event. An ID contains its time, which limits the search to two minutes. */

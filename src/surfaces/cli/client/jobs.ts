@@ -4,8 +4,10 @@ import type { Chartwire } from '../../../../sdk/src/client.ts';
 import { NotFoundError } from '../../../../sdk/src/errors.ts';
 import type { Job, JobSummary, JobTimelineEntry } from '../../../../sdk/src/generated/types.gen.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { CommandFailure, formatTime, printJson, printLine, printTable, readCount } from '../output.ts';
-import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
+import { CommandFailure, printFacts, printJson, printLine, printTable, readCount, utc_option } from '../output.ts';
+import { formatMoment, formatTime, styleState, type Text, zoneName } from '../terminal.ts';
+import { describeState, findReason } from './jobStates.ts';
+import { dashboardPage, type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 const statuses = ['queued', 'running', 'succeeded', 'partial', 'failed', 'needs_review', 'cancelled'] as const;
 type ListOptions = ServiceOptions & {
@@ -25,21 +27,26 @@ export function addJobs(program: Command, env: Environment): void {
     .option('--type <type>', 'only jobs of this type, such as patient.create')
     .option('--reference <text>', 'only jobs whose request had this reference')
     .option('--limit <number>', 'how many', readCount, 20)
+    .option(...utc_option)
     .action((options: ListOptions) => withService(env, options, (service) => list(service, options)));
-  serviceCommand(jobs, 'get <job_id>', 'show a job with its timeline').action((id: string, options: ServiceOptions) =>
-    withService(env, options, async (service) => {
-      const job = await readJob(service, id);
-      if (options.json) printJson({ job });
-      else show(job);
-    }),
-  );
+  serviceCommand(jobs, 'get <job_id>', 'show a job with its timeline')
+    .option(...utc_option)
+    .action((id: string, options: ServiceOptions) =>
+      withService(env, options, async (service) => {
+        const job = await readJob(service, id);
+        if (options.json) printJson({ job });
+        else await show(service, job);
+      }),
+    );
   serviceCommand(jobs, 'watch <job_id>', 'follow a job’s timeline until it finishes')
+    .option(...utc_option)
     .addHelpText('after', '\nThe exit code is 3 if the job failed, needs review or was canceled.\n')
     .action((id: string, options: ServiceOptions) =>
       withService(env, options, (service) => watch(service, id, options)),
     );
   serviceCommand(jobs, 'run-again <job_id>', 'run a failed job again')
     .option('--watch', 'follow the new job until it finishes')
+    .option(...utc_option)
     .action((id: string, options: ServiceOptions & { watch?: boolean }) =>
       withService(env, options, async (service) => {
         const { job_id } = await service.client.jobs.runAgain(id);
@@ -58,23 +65,47 @@ export function addJobs(program: Command, env: Environment): void {
   );
 }
 
-async function list({ client }: Service, { json, status, type, reference, limit }: ListOptions): Promise<void> {
+async function list(service: Service, { json, status, type, reference, limit }: ListOptions): Promise<void> {
+  const { client, credentials } = service;
   const page_size = Math.min(limit, 100);
   const jobs = await takeFirst(
     client.jobs.list({ page_size, ...(status && { status }), ...(type && { type }), ...(reference && { reference }) }),
     limit,
   );
-  if (json) printJson({ jobs });
-  else if (jobs.length === 0) printLine('No jobs.');
-  else {
-    printTable(
-      ['job', 'type', 'status', 'attempts', 'created', 'error'],
-      jobs.map((job) => [
-        ...[String(job.job_id), job.type, job.waiting_for_relink ? 'waiting for re-link' : job.status],
-        ...[String(job.attempts), formatTime(job.created_at), job.error_code ?? ''],
-      ]),
-    );
-  }
+  if (json) return printJson({ jobs });
+  if (jobs.length === 0) return printLine('No jobs.');
+  const details = await readReasons(service, jobs);
+  printTable(
+    ['job', 'type', 'status', `created (${zoneName()})`, 'practice', 'user', 'reason'],
+    jobs.map((job) => [
+      { text: String(job.job_id), url: dashboardPage(credentials, `jobs/${job.job_id}`) },
+      ...[job.type, describeState(details.get(job.job_id) ?? job), formatTime(job.created_at), job.org_id, job.user_id],
+      findReason(details.get(job.job_id) ?? job) ?? '',
+    ]),
+  );
+}
+
+/** Few enough that a list of failed jobs does not reach the rate limit. */
+const details_max = 50;
+const details_at_once = 4;
+
+/** The list has codes only. Reasons in the EMR’s words are in the details, which need the account’s access token. */
+async function readReasons(
+  { account, credentials }: Service,
+  jobs: readonly JobSummary[],
+): Promise<ReadonlyMap<number, Job>> {
+  const details = new Map<number, Job>();
+  if (credentials.access_token === undefined) return details;
+  const left = jobs.filter((job) => job.error_code !== null || (job.finished_at === null && job.attempts > 0));
+  left.splice(details_max);
+  const read = async () => {
+    for (let job = left.shift(); job; job = left.shift()) {
+      const found = await findOwn(account(), String(job.job_id));
+      if (found) details.set(job.job_id, found);
+    }
+  };
+  await Promise.all(Array.from({ length: details_at_once }, read));
+  return details;
 }
 
 /** The first records of a list. */
@@ -120,7 +151,7 @@ async function watch(service: Service, id: string, { json }: ServiceOptions): Pr
     const timeline = 'timeline' in job ? job.timeline : [];
     for (const entry of timeline.slice(printed)) {
       if (json) printJson({ timeline: entry }, { line: true });
-      else printLine(formatLine(entry));
+      else printLine(...formatEntry(entry));
     }
     printed = timeline.length;
     if (job.finished_at !== null) return finish(job, json);
@@ -130,39 +161,99 @@ async function watch(service: Service, id: string, { json }: ServiceOptions): Pr
 
 function finish(job: Job | JobSummary, json: boolean | undefined): void {
   if (json) printJson({ job }, { line: true });
-  else printLine(`${formatTime(job.finished_at)}  Job ${job.job_id}: ${job.status}`);
+  else printLine(`${formatTime(job.finished_at)}  Job ${job.job_id}: `, describeState(job));
   if (!unsuccessful.has(job.status)) return;
   const message = 'error' in job ? job.error?.message : undefined;
   throw new CommandFailure(message ?? `The job ended as ${job.status}.`, 'job_failed');
 }
 
-function show(job: Job | JobSummary): void {
-  const facts = [
-    ['Job', String(job.job_id)],
+async function show(service: Service, job: Job | JobSummary): Promise<void> {
+  const { credentials } = service;
+  const reason = findReason(job);
+  const mrn = await findMrn(service, job);
+  const page = dashboardPage(credentials, `jobs/${job.job_id}`);
+  printFacts([
+    ['Job', { text: String(job.job_id), style: 'bold', url: page }],
     ['Type', job.type],
-    ...(job.reference === null ? [] : [['Reference', job.reference]]),
-    ['Status', job.status],
+    ...(job.reference === null ? [] : [['Reference', job.reference] as const]),
+    ['Status', describeState(job)],
+    ...(reason === undefined ? [] : [['Reason', reason] as const]),
+    ...(mrn === undefined ? [] : [['Patient', `MRN ${mrn}`] as const]),
     ['Attempts', String(job.attempts)],
-    ['Created', formatTime(job.created_at)],
-    ['Finished', formatTime(job.finished_at)],
-    ...('event_id' in job ? [['Event', job.event_id ?? '–']] : [['Account', `${job.user_id} (${job.org_id})`]]),
-    ...errorFact(job),
-  ];
-  for (const [name = '', value = ''] of facts) printLine(`${name.padEnd(9)} ${value}`);
+    ['Created', formatMoment(job.created_at)],
+    ['Finished', formatMoment(job.finished_at)],
+    ...describeOrigin(service, job),
+    ['Dashboard', { text: page, url: page }],
+  ]);
   if (!('timeline' in job)) {
-    printLine('\nThe timeline needs the access token of this account. Set CHARTWIRE_ACCESS_TOKEN to it.');
+    printLine();
+    printLine('The timeline needs the access token of this account. Set CHARTWIRE_ACCESS_TOKEN to it.');
     return;
   }
   if (job.timeline.length > 0) printLine();
-  for (const entry of job.timeline) printLine(formatLine(entry));
+  printTimeline(job.timeline);
 }
 
-function errorFact(job: Job | JobSummary): string[][] {
-  if (!('error' in job)) return job.error_code === null ? [] : [['Error', job.error_code]];
-  return job.error ? [['Error', `${job.error.code}: ${job.error.message}`]] : [];
+/** Attempts that ended in the same way as the one before and the one after are counted. */
+function printTimeline(timeline: readonly JobTimelineEntry[]): void {
+  const attempts = [...new Set(timeline.map(({ attempt }) => attempt))].map((attempt) => {
+    const entries = timeline.filter((entry) => entry.attempt === attempt);
+    return { entries, course: JSON.stringify(entries.map(({ step, kind, detail }) => [step, kind, detail?.reason])) };
+  });
+  let omitted = 0;
+  for (const [n, { entries, course }] of attempts.entries()) {
+    if (course === attempts[n - 1]?.course && course === attempts[n + 1]?.course) {
+      omitted += 1;
+      continue;
+    }
+    if (omitted > 0) printLine({ text: `… ${omitted} more attempts with the same outcome`, style: 'dim' });
+    omitted = 0;
+    for (const entry of entries) printLine(...formatEntry(entry));
+  }
 }
 
-function formatLine({ at, step, kind, attempt, detail }: JobTimelineEntry): string {
-  const more = detail === null ? '' : `  ${JSON.stringify(detail)}`;
-  return `${formatTime(at)}  attempt ${attempt}  ${kind.padEnd(7)}  ${step}${more}`;
+function describeOrigin({ credentials }: Service, job: Job | JobSummary): (readonly [string, Text])[] {
+  if (!('event_id' in job)) return [['Account', `${job.user_id} (${job.org_id})`]];
+  if (job.event_id === null) return [];
+  return [['Event', { text: job.event_id, url: dashboardPage(credentials, `events/${job.event_id}`) }]];
+}
+
+/** The patient, if the event of the job names one. Names of people are not shown. */
+async function findMrn({ account }: Service, job: Job | JobSummary): Promise<string | undefined> {
+  if (!('event_id' in job) || job.event_id === null) return undefined;
+  const { webhook_events } = await account().webhookEvents.list({ job_id: job.job_id });
+  const { mrn, patient_mrn } = webhook_events[0]?.data ?? {};
+  return [mrn, patient_mrn].find((each) => typeof each === 'string');
+}
+
+const ends: Record<string, string> = {
+  retry: 'retrying',
+  parked: 'parked',
+  succeeded: 'succeeded',
+  partial: 'partial',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  needs_review: 'needs_review',
+};
+
+/** A line of the timeline: the time, the attempt, what happened and its details. */
+function formatEntry({ at, step, kind, attempt, detail }: JobTimelineEntry): Text[] {
+  const state = kind === 'note' ? ends[step] : undefined;
+  const what = { intent: `${step}: sent to the EMR`, outcome: `${step}: response of the EMR`, note: step }[kind];
+  const facts = Object.entries(detail ?? {}).sort(([name]) => (name === 'reason' ? -1 : 0));
+  const more = facts.map(([name, value]) => describeDetail(name, value));
+  const text = state === undefined ? { text: what } : styleState(state, what);
+  return [
+    { text: formatTime(at), style: 'dim' },
+    `  attempt ${attempt}  `,
+    text,
+    more.length > 0 ? `  ${more.join(' · ')}` : '',
+  ];
+}
+
+function describeDetail(name: string, value: unknown): string {
+  if (name === 'reason' && typeof value === 'string') return value;
+  if (name === 'in_ms' && typeof value === 'number') return `next attempt in ${Math.round(value / 1000)} s`;
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return `${name.replaceAll('_', ' ')} ${text}`;
 }

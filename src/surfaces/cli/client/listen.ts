@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { ChartwireError, ConnectionError, errorFor } from '../../../../sdk/src/errors.ts';
+import { ChartwireError, ConnectionError, errorFor, TimeoutError } from '../../../../sdk/src/errors.ts';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { type Environment, isLoopback } from '../../../catalog/settings/settingValues.ts';
 import { signWebhook } from '../../../platform/security/signatures.ts';
-import { CommandFailure, printJson, printLine, printProgress } from '../output.ts';
+import { CommandFailure, printJson, printLine, printProgress, utc_option } from '../output.ts';
+import { formatTime, styleStatus, type Text, zoneName } from '../terminal.ts';
 import { type Credentials, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
 type ListenOptions = ServiceOptions & { forwardTo?: string; events?: string };
@@ -17,6 +18,7 @@ export function addListen(program: Command, env: Environment): void {
   serviceCommand(program, 'listen', 'stream events live and forward them as signed webhooks')
     .option('--forward-to <url>', 'send each event to this URL; http only on this machine')
     .option('--events <types>', 'only these types, comma-separated')
+    .option(...utc_option)
     .addHelpText('after', help)
     .action((options: ListenOptions) => withService(env, options, ({ credentials }) => listen(credentials, options)));
 }
@@ -38,7 +40,8 @@ async function listen(credentials: Credentials, options: ListenOptions): Promise
   const stream = streamEvents(credentials, {
     events: options.events,
     signal: stopped,
-    onConnect: () => printProgress(`Listening for events from ${credentials.base_url}. Stop with Ctrl-C.`),
+    onConnect: () =>
+      printProgress(`Listening for events from ${credentials.base_url}. Times are in ${zoneName()}. Stop with Ctrl-C.`),
     onLost: () => printProgress('The connection was lost. Reconnecting …'),
   });
   if (forwardTo !== undefined) {
@@ -48,7 +51,7 @@ async function listen(credentials: Credentials, options: ListenOptions): Promise
   for await (const event of stream) {
     const forwarded = forwardTo === undefined ? undefined : await forward(event, forwardTo, { secret, stopped });
     if (json) printJson({ event_id: event.id, type: event.type, ...forwarded }, { line: true });
-    else printLine(formatLine(event, forwarded));
+    else printLine(...formatLine(event, forwarded));
   }
 }
 
@@ -110,10 +113,17 @@ async function forward(
   }
 }
 
-function formatLine({ id, type }: StreamedEvent, forwarded: Forwarded | undefined): string {
-  const event = `${new Date().toISOString().slice(11, 19)}  ${type}  ${id}`;
+function formatLine({ id, type }: StreamedEvent, forwarded: Forwarded | undefined): Text[] {
+  const event: Text[] = [{ text: formatTime(new Date()).slice(11), style: 'dim' }, `  ${type}  ${id}`];
   if (!forwarded) return event;
-  return `${event}  → ${forwarded.status ?? forwarded.error} (${forwarded.duration_ms} ms)`;
+  const { status, error = '', duration_ms } = forwarded;
+  const response: Text =
+    status === null
+      ? { text: error, style: 'red' }
+      : status < 300
+        ? { text: String(status), style: 'green' }
+        : styleStatus(status);
+  return [...event, '  → ', response, ` (${duration_ms} ms)`];
 }
 
 export type StreamedEvent = { id: string; type: string; body: string };
@@ -183,8 +193,8 @@ export async function eventOfJob(credentials: Credentials, work: () => Promise<n
       return event;
     }
   }
-  await job;
-  throw new ConnectionError('The event did not arrive in time.');
+  const job_id = await job;
+  throw new TimeoutError('The event did not arrive in time.', { ...(job_id !== undefined && { jobId: job_id }) });
 }
 
 /** One connection. Ends, or throws a `ConnectionError`, when it is lost. */

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { listPages } from '../../sandbox/seedSandbox.ts';
 import { CommandFailure, printJson, printLine } from '../output.ts';
+import { suggest } from '../usage/suggestions.ts';
 import { findCredentials, readSandbox, type ServiceOptions, serviceCommand } from './service.ts';
 
 export function addOpen(program: Command, env: Environment): void {
-  serviceCommand(program, 'open <page>', 'open a page in the browser: dashboard, docs, or the sandbox EMR')
+  serviceCommand(program, 'open', 'open a page in the browser: dashboard, docs, or the sandbox EMR')
+    .addArgument(new Argument('<page>').choices(['dashboard', 'docs', 'larkspur']).argParser((page) => page))
     .addHelpText('after', '\nPrints the URL if no browser can be opened.\n')
     .action(async (page: string, options: ServiceOptions) => {
       const { base_url } = await findCredentials(env, options.profile);
@@ -16,7 +18,7 @@ export function addOpen(program: Command, env: Environment): void {
       const url = pages.get(page);
       if (url === undefined) {
         throw new CommandFailure(
-          `There is no page '${page}'. The pages are: ${[...pages.keys()].join(', ')}.`,
+          `There is no page '${page}'.${suggest(page, pages.keys())} The pages are: ${[...pages.keys()].join(', ')}.`,
           'usage',
         );
       }

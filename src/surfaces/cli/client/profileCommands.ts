@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { parseUrl } from '../../../catalog/parseUrl.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { CommandFailure, printJson, printLine, printTable } from '../output.ts';
+import { suggest } from '../usage/suggestions.ts';
 import { exposure_remedy, isExposed, readProfiles, writeProfiles } from './service.ts';
 
 type AddOptions = { baseUrl: string; clientId: string; clientSecretFile?: string; accessTokenFile?: string };
@@ -78,7 +79,10 @@ async function list(env: Environment, json: boolean | undefined): Promise<void> 
 
 async function remove(env: Environment, name: string): Promise<void> {
   const { [name]: removed, ...others } = await readProfiles(env);
-  if (!removed) throw new CommandFailure(`There is no profile '${name}'. See: chartwire profile list`);
+  if (!removed)
+    throw new CommandFailure(
+      `There is no profile '${name}'.${suggest(name, Object.keys(others))} See: chartwire profile list`,
+    );
   await writeProfiles(env, others);
   printLine(`Profile '${name}' was removed.`);
 }

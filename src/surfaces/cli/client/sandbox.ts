@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../../catalog/errors.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { type EventType, event_types, events } from '../../../model/events.ts';
 import { createSandboxEmr, type SandboxEmr } from '../../sandbox/sandboxEmr.ts';
-import type { TriggeredEvent } from '../../sandbox/triggers/scene.ts';
-import { CommandFailure, printJson, printLine, printProgress, printTable } from '../output.ts';
-import { eventOfJob } from './listen.ts';
-import { explained, requireSandbox } from './service.ts';
+import { CommandFailure, printJson, printLine, printTable } from '../output.ts';
+import { styleState } from '../terminal.ts';
+import { suggest } from '../usage/suggestions.ts';
+import { requireSandbox } from './service.ts';
 
 type Options = { json?: boolean };
 
@@ -69,12 +68,20 @@ async function fault(
   const { switches } = await emr.describe();
   if (name !== undefined) {
     const names = switches.map(({ id }) => id).join(', ');
-    throw new CommandFailure(`There is no fault '${name}'. The faults are: ${names}.`, 'usage');
+    throw new CommandFailure(
+      `There is no fault '${name}'.${suggest(
+        name,
+        switches.map(({ id }) => id),
+      )} The faults are: ${names}.`,
+      'usage',
+    );
   }
   if (options.json) return printJson({ faults: switches });
   printTable(
     ['name', 'state', 'effect'],
-    switches.map(({ id, on, once, description }) => [id, on ? (once ? 'once' : 'on') : 'off', description]),
+    switches.map(({ id, on, once, description }) => [
+      ...[id, styleState(on ? (once ? 'once' : 'on') : 'off'), description],
+    ]),
   );
 }
 
@@ -98,60 +105,4 @@ async function showCodes(emr: SandboxEmr, user_name: string | undefined, { json 
 function done({ json }: Options, text: string): void {
   if (json) printJson({ success: true });
   else printLine(text);
-}
-
-export function addTrigger(program: Command, env: Environment): void {
-  program
-    .command('trigger [event]')
-    .description('trigger a real event in the sandbox; without a name, list the events')
-    .option('--json', 'print JSON')
-    .addHelpText('after', help)
-    .action(async (name: string | undefined, { json }: { json?: boolean }) => {
-      if (name === undefined) return list(json);
-      const event = await trigger(env, readType(name));
-      if (json) printJson({ event });
-      else printLine(`${event.type}  ${event.id}${event.job_id === undefined ? '' : `  job ${event.job_id}`}`);
-    });
-}
-
-const help = `
-The event is real: a request is sent to the API and, for failures, the sandbox EMR is made to fail. Some events need another one first, which is sent too. login_required re-links the account afterwards.
-
-Examples:
-  $ chartwire trigger telephone_encounter.created_partial
-  $ chartwire trigger login_required
-`;
-
-async function trigger(env: Environment, type: EventType): Promise<TriggeredEvent> {
-  const sandbox = await requireSandbox(env);
-  const credentials = { ...sandbox, source: 'sandbox.json' };
-  printProgress(`Triggering ${type} …`);
-  const { triggerEvent } = await import('../../sandbox/triggers.ts');
-  const observe = async (work: () => Promise<number>) => {
-    const { body } = await eventOfJob(credentials, work);
-    return JSON.parse(body) as TriggeredEvent;
-  };
-  try {
-    return await explained(credentials, () => triggerEvent(sandbox, type, observe));
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    throw new CommandFailure(`${error.message} Start the sandbox with npm start.`, 'unreachable', { cause: error });
-  }
-}
-
-function readType(name: string): EventType {
-  const type = event_types.find((each) => each === name);
-  if (type) return type;
-  throw new CommandFailure(`There is no event '${name}'. List them with: chartwire trigger`, 'usage');
-}
-
-function list(json: boolean | undefined): void {
-  const types = event_types.map((type) => ({ type, summary: events[type].summary }));
-  if (json) printJson({ events: types });
-  else {
-    printTable(
-      ['event', 'when'],
-      types.map(({ type, summary }) => [type, summary]),
-    );
-  }
 }

@@ -9,6 +9,7 @@ import { parseUrl } from '../../../catalog/parseUrl.ts';
 import { type Environment, isLoopback } from '../../../catalog/settings/settingValues.ts';
 import { parseSandbox, type Sandbox } from '../../sandbox/seedSandbox.ts';
 import { CommandFailure } from '../output.ts';
+import { suggest } from '../usage/suggestions.ts';
 
 /** The options of every command that talks to the service. */
 export type ServiceOptions = { json?: boolean; profile?: string };
@@ -31,6 +32,11 @@ export function serviceCommand(parent: Command, name: string, description: strin
     .description(description)
     .option('--json', 'print JSON')
     .option('--profile <name>', 'use the credentials of this profile');
+}
+
+/** The page of a record in the dashboard. */
+export function dashboardPage({ base_url, client_id }: Credentials, path: string): string {
+  return `${base_url.replace(/\/+$/, '')}/dashboard/clients/${encodeURIComponent(client_id)}/${path}`;
 }
 
 /** Finds the credentials and runs the work. Errors of the service become one sentence with the remedy. */
@@ -90,11 +96,16 @@ function explain(error: sdk.ChartwireError, credentials: Credentials): CommandFa
     new CommandFailure(message, exit, options);
   if (error instanceof sdk.JobFailedError) return failure(error.message, 'job_failed');
   if (error instanceof sdk.ConnectionError || error instanceof sdk.TimeoutError) {
-    const what = error instanceof sdk.TimeoutError ? 'did not respond in time' : 'cannot be reached';
-    return failure(
-      `Chartwire ${what} at ${base_url} (from ${source}). Is it running? Start it with npm start.`,
-      'unreachable',
-    );
+    if (error instanceof sdk.TimeoutError && error.jobId !== undefined) {
+      return failure(
+        `Job ${error.jobId} has not finished in time. It continues in the service. Follow it with: chartwire jobs watch ${error.jobId}`,
+        'unfinished',
+      );
+    }
+    const where = `at ${base_url} (from ${source})`;
+    return error instanceof sdk.TimeoutError
+      ? failure(`Chartwire did not respond in time ${where}. Check it with: chartwire doctor`, 'unreachable')
+      : failure(`Chartwire cannot be reached ${where}. Is it running? Start it with npm start.`, 'unreachable');
   }
   if (error instanceof sdk.LoginRequiredError) {
     return failure('This account’s link has expired. Re-link it with: chartwire link create --update --open');
@@ -122,11 +133,16 @@ function explain(error: sdk.ChartwireError, credentials: Credentials): CommandFa
     const received = `returned status ${error.status}, but the response is not from Chartwire`;
     return failure(`${base_url} (from ${source}) ${received}. Check the URL, and any proxy in between.`, exit);
   }
-  const id = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
-  if (error.code === 'internal') return failure(`${error.message} See the service’s log for the cause.${id}`);
-  // Named like the field, so that the remedy is clear.
-  const field = error.field === undefined || error.message.includes(error.field) ? '' : ` Field: ${error.field}.`;
-  return failure(`${error.message}${field}${id}`, exit);
+  // A record that is not found is named by what the person typed.
+  const named = error.field === undefined || error instanceof sdk.NotFoundError || error.message.includes(error.field);
+  const message = `${error.message}${named ? '' : ` Field: ${error.field}.`}`;
+  const advice = error.code === 'internal' ? 'See the service’s log for the cause.' : error.remedy;
+  const lines = [
+    ...(advice === undefined ? [] : [`→ ${advice}`]),
+    ...(error.docUrl === undefined ? [] : [`  ${error.docUrl}`]),
+    ...(error.requestId === undefined ? [] : [`  Request ${error.requestId}`]),
+  ];
+  return failure([message, ...lines].join('\n'), exit);
 }
 
 /** What a command needs to talk to the service, and where it comes from, for messages. */
@@ -152,8 +168,9 @@ export async function findCredentials(env: Environment, profile: string | undefi
   if (profile !== undefined) {
     const stored = await readProfile(env, profile);
     if (stored) return checked({ ...stored, source: `profile '${profile}'` }, env);
+    const similar = suggest(profile, Object.keys(await readProfiles(env)));
     throw new CommandFailure(
-      `There is no profile '${profile}'. Add it with: chartwire profile add ${profile}`,
+      `There is no profile '${profile}'.${similar} Add it with: chartwire profile add ${profile}`,
       'usage',
     );
   }

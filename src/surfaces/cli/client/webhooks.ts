@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
 import { type EventType, event_types } from '../../../model/events.ts';
-import { CommandFailure, formatTime, printJson, printLine, printTable, readCount } from '../output.ts';
+import { CommandFailure, printJson, printLine, printTable, readCount, utc_option } from '../output.ts';
+import { formatTime, styleState, zoneName } from '../terminal.ts';
+import { suggest } from '../usage/suggestions.ts';
 import { takeFirst } from './jobs.ts';
 import { type Service, type ServiceOptions, serviceCommand, withService } from './service.ts';
 
@@ -25,7 +27,8 @@ export function addWebhooks(program: Command, env: Environment): void {
       printTable(
         ['endpoint', 'status', 'event types', 'sync events', 'organizations', 'URL'],
         webhook_urls.map(({ id, status, paused, event_types, sync_events, org_ids, url }) => [
-          ...[id, paused ? `${status}, paused` : status, event_types?.join(', ') ?? 'all', sync_events ? 'on' : 'off'],
+          ...[id, styleState(paused ? 'paused' : status, paused ? `${status}, paused` : status)],
+          ...[event_types?.join(', ') ?? 'all', sync_events ? 'on' : 'off'],
           ...[org_ids?.join(', ') ?? 'all', url],
         ]),
       );
@@ -70,6 +73,7 @@ export function addWebhooks(program: Command, env: Environment): void {
       new Option('--status <status>', 'only deliveries with this status').choices(['success', 'failed', 'pending']),
     )
     .option('--limit <number>', 'how many', readCount, 20)
+    .option(...utc_option)
     .action((id: string, options: DeliveryOptions) =>
       withService(env, options, (service) => listDeliveries(service, id, options)),
     );
@@ -110,11 +114,14 @@ function readNames(list: string): string[] | null {
 function readTypes(list: string): EventType[] | null {
   const types = readNames(list)?.map((name) => {
     const type = event_types.find((each) => each === name);
-    if (!type) throw new CommandFailure(`There is no event type '${name}'.`);
+    if (!type) throw new CommandFailure(`There is no event type '${name}'.${suggest(name, event_types)}`);
     return type;
   });
   return types ?? null;
 }
+
+/** The words of the dashboard. */
+const deliveryWords = { success: 'delivered', failed: 'failed', pending: 'pending' };
 
 async function listDeliveries(
   { client }: Service,
@@ -126,9 +133,11 @@ async function listDeliveries(
   if (json) return printJson({ deliveries });
   if (deliveries.length === 0) return printLine('No deliveries.');
   printTable(
-    ['event', 'type', 'created', 'status', 'attempts', 'last attempt'],
+    ['event', 'type', `created (${zoneName()})`, 'status', 'attempts', 'last attempt'],
     deliveries.map(({ event_id, event_type, created_at, status, attempts: [last, ...earlier] }) => [
-      ...[event_id, event_type, formatTime(created_at), status, String(earlier.length + (last ? 1 : 0))],
+      ...[event_id, event_type, formatTime(created_at)],
+      status === 'pending' && last ? styleState('retrying') : styleState(status, deliveryWords[status]),
+      String(earlier.length + (last ? 1 : 0)),
       last ? `${last.problem ?? last.status_code} (${last.duration_ms} ms)` : '–',
     ]),
   );

@@ -10,7 +10,7 @@ import type { AuditRecord, AuditSearch } from './schema.ts';
 export async function listAudit(
   ctx: Pick<Context, 'db' | 'system_keys'>,
   scope: ClientScope,
-  { client_id, patient_mrn, page_size = 50, ...search }: AuditSearch,
+  { client_id, patient_mrn, page_size = 50, ...search }: AuditSearch & { not_read_by?: string | undefined },
 ): Promise<{ rows: AuditRecord[]; next: string | null }> {
   const clients = await ctx.db.system<{ id: string }[]>`SELECT id FROM clients
     ${client_id === undefined ? ctx.db.system`` : ctx.db.system`WHERE public_id = ${client_id}`}`;
@@ -62,17 +62,19 @@ export async function* exportAudit(
 }
 
 /** Search criteria. Without client_id, records of all clients in the scope match. */
-type AuditQuery = Omit<AuditSearch, 'client_id' | 'patient_mrn' | 'page_size'> & {
+type AuditQuery = Omit<AuditSearch, 'client_id' | 'patient_mrn' | 'page_size' | 'own_reading'> & {
   client_id?: string | undefined;
   /** Patient marks, one for each client that may have the patient. */
   patients?: string[] | undefined;
+  /** Without this operator's reading of the audit log. */
+  not_read_by?: string | undefined;
   scope: ClientScope;
   limit: number;
 };
 
 /** Records, newest first. Ids contain the time, so days are ranges of ids. */
 export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[]> {
-  const { client_id, actor_kind, actor, action, from, to, before, patients, scope, limit } = query;
+  const { client_id, actor_kind, actor, action, from, to, before, patients, not_read_by, scope, limit } = query;
   const conditions = [
     inScope(sql, sql`record.client_id`, scope),
     client_id === undefined ? undefined : sql`record.client_id = ${client_id}`,
@@ -82,6 +84,9 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
     from === undefined ? undefined : sql`record.id >= ${firstIdAt(new Date(from))}`,
     to === undefined ? undefined : sql`record.id < ${firstIdAt(new Date(to))}`,
     before === undefined ? undefined : sql`record.id < ${before}`,
+    not_read_by === undefined
+      ? undefined
+      : sql`NOT (actor_kind = 'operator' AND actor = ${not_read_by} AND action = ANY (${[...list_actions]}))`,
     // OFFSET 0: without it the planner scans all records from the newest to find the few of one patient.
     patients === undefined
       ? undefined
@@ -95,6 +100,20 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
            LEFT JOIN accounts ON accounts.id = record.account_id
      WHERE ${conditions.reduce((all, each) => sql`${all} AND ${each}`, sql`true`)}
      ORDER BY record.id DESC LIMIT ${limit}`;
+}
+
+/** The endpoints of the list. */
+const list_actions = ['dashboard.audit.list', 'dashboard.audit.search'] as const;
+
+/** The names of the operators among the actors, by email address. */
+export async function findActorNames(
+  ctx: Pick<Context, 'db'>,
+  records: readonly Pick<AuditRecord, 'actor_kind' | 'actor'>[],
+): Promise<ReadonlyMap<string, string>> {
+  const emails = new Set(records.flatMap(({ actor_kind, actor }) => (actor_kind === 'operator' ? [actor] : [])));
+  const rows = await ctx.db.system.pooled<{ email: string; name: string }[]>`
+    SELECT email, name FROM operators WHERE email = ANY (${[...emails]})`;
+  return new Map(rows.map(({ email, name }) => [email, name]));
 }
 
 /** A mark is derived from client and MRN, so a search by MRN alone needs one mark per client. */

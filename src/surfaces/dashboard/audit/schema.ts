@@ -30,6 +30,21 @@ export const audit_record = Type.Object({
 });
 export type AuditRecord = Static<typeof audit_record>;
 
+/** A record with what a page shows of it. */
+export const audit_row = Type.Object({
+  ...audit_record.properties,
+  /** The name of the client or the operator; null for others, and for those that no longer exist. */
+  actor_name: nullable(Type.String()),
+  /** What happened, in a sentence. */
+  sentence: Type.String(),
+  /** The outcome in words. */
+  result: Type.String(),
+  failed: Type.Boolean(),
+  /** Whether the actor only read something. */
+  reads: Type.Boolean(),
+});
+export type AuditRow = Static<typeof audit_row>;
+
 /** Filters are combined. An MRN is not one of them, because URLs appear in logs. */
 export const audit_filters = {
   client_id: Type.Optional(Type.String({ maxLength: 100 })),
@@ -45,6 +60,8 @@ export const patient_filter = {
 };
 /** Newest first: `before` is the last record of the previous page. */
 export const audit_paging = {
+  /** Leaves out that the operator read this list. */
+  own_reading: Type.Optional(Type.Enum(['hide'])),
   before: Type.Optional(id),
   page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
 };
@@ -52,7 +69,7 @@ const search = Type.Object({ ...audit_filters, ...patient_filter, ...audit_pagin
 export type AuditSearch = Static<typeof search>;
 
 export const audit_page = {
-  rows: Type.Array(audit_record),
+  rows: Type.Array(audit_row),
   /** The value of `before` for the next page; null on the last page. */
   next: nullable(id),
 };

@@ -22,7 +22,8 @@ export const events_endpoints: readonly Endpoint[] = [
     response: Type.Object({ success, event_types: Type.Array(event_type_row) }),
     handle: async () => ({
       success: true,
-      event_types: event_types.map((type) => ({ type, summary: events[type].summary })),
+      // The dashboard shows plain text.
+      event_types: event_types.map((type) => ({ type, summary: events[type].summary.replaceAll('`', '') })),
     }),
   }),
   endpoint({

@@ -46,6 +46,10 @@ export async function describeEvent(
             'id', replace(delivery.id::text, '-', ''), 'webhook_id', endpoint.id, 'url', endpoint.url,
             'endpoint_status', endpoint.status, 'status', delivery.status, 'next_try_at', iso(delivery.ready_at),
             'finished_at', iso(delivery.finished_at),
+            'signed_headers', (SELECT json_build_object('webhook-id', replace(event.id::text, '-', ''),
+                          'webhook-timestamp', signed_at_s::text, 'webhook-signature', signature)
+                        FROM delivery_attempts
+                       WHERE delivery_id = delivery.id AND attempt = delivery.attempts AND signature IS NOT NULL),
             'tries', (SELECT coalesce(json_agg(json_build_object('attempt', attempt, 'at', iso(at),
                           'duration_ms', duration_ms, 'status_code', status_code, 'problem', problem,
                           'snippet', snippet) ORDER BY attempt DESC), '[]')
@@ -85,7 +89,8 @@ function eventColumns(sql: Query): Fragment {
     replace(event.id::text, '-', '') AS id, event.type, iso(event.created_at) AS created_at, event.job_id::int8 AS job_id,
     json_build_object('id', replace(account.id::text, '-', ''), 'user_id', account.user_id,
       'org_id', organization.org_id) AS account,
-    coalesce(delivered.status, event.delivery_status) AS delivery_status, delivered.tries, delivered.next_try_at`;
+    coalesce(delivered.status, event.delivery_status) AS delivery_status, delivered.endpoints, delivered.delivered,
+    delivered.tries, delivered.next_try_at`;
 }
 
 /**
@@ -98,7 +103,8 @@ function eventSources(sql: Query, webhook_id?: string): Fragment {
     CROSS JOIN LATERAL (
       SELECT org_id FROM organizations WHERE organizations.id = account.organization_id OFFSET 0) AS organization
     CROSS JOIN LATERAL (
-      SELECT coalesce(sum(attempts), 0)::int AS tries, iso(min(ready_at)) AS next_try_at,
+      SELECT count(*)::int AS endpoints, count(*) FILTER (WHERE status = 'success')::int AS delivered,
+             coalesce(sum(attempts), 0)::int AS tries, iso(min(ready_at)) AS next_try_at,
              ${webhook_id === undefined ? sql`NULL` : sql`min(status)`} AS status
         FROM deliveries WHERE event_id = event.id
          ${webhook_id === undefined ? sql`` : sql`AND endpoint_id = ${webhook_id}`}) AS delivered`;

@@ -11,7 +11,10 @@ export const event_row = Type.Object({
   account: Type.Object({ id, user_id: Type.String(), org_id: Type.String() }),
   /** Null: no endpoint was subscribed to it. */
   delivery_status: nullable(status),
-  /** Attempts so far, to all endpoints. */
+  /** Endpoints that it is sent to, and those that have received it. */
+  endpoints: Type.Integer(),
+  delivered: Type.Integer(),
+  /** Attempts so far, to all these endpoints. */
   tries: Type.Integer(),
   next_try_at: nullable(date_time),
 });
@@ -44,7 +47,13 @@ export const event_details = Type.Object({
   ...event_row.properties,
   /** The body that is sent and signed. */
   body: patientDetail(Type.String()),
-  deliveries: Type.Array(event_delivery),
+  deliveries: Type.Array(
+    Type.Object({
+      ...event_delivery.properties,
+      /** The headers that the last attempt was signed with; null if there was none, or an earlier version sent it. */
+      signed_headers: nullable(Type.Record(Type.String(), Type.String())),
+    }),
+  ),
 });
 export type EventDetails = Static<typeof event_details>;
 

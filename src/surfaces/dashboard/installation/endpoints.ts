@@ -5,7 +5,8 @@ import { success } from '../../../model/fields.ts';
 import { alert_days } from '../../../product/alerts/alerts.ts';
 import { sendTest } from '../../../product/alerts/channels.ts';
 import { describeAlerts, describeUnwraps } from './queries.ts';
-import { alert_overview, alert_test, encryption, retention } from './schema.ts';
+import { alert_overview, alert_test, encryption, retention, sign_in_policy } from './schema.ts';
+import { describeSignInPolicy } from './signInPolicy.ts';
 
 export const installation_endpoints: readonly Endpoint[] = [
   endpoint({
@@ -46,6 +47,18 @@ export const installation_endpoints: readonly Endpoint[] = [
       auditSubject({ detail: { rewrapped } });
       return { success: true, rewrapped };
     },
+  }),
+  endpoint({
+    id: 'dashboard.sign-in-policy.get',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/sign-in-policy',
+    auth: 'operator',
+    role: 'owner',
+    audited: false,
+    summary: 'Retrieve the settings of the operators’ sign-in',
+    response: Type.Object({ success, policy: sign_in_policy }),
+    handle: async ({ ctx: { config } }) => ({ success: true, policy: describeSignInPolicy(config) }),
   }),
   endpoint({
     id: 'dashboard.retention.get',

@@ -25,6 +25,18 @@ export const retention = Type.Array(
   Type.Object({ what: Type.String(), days: nullable(Type.Number()), setting: nullable(Type.String()) }),
 );
 
+/** The settings of the operators' sign-in with the values in force. They are changed where the service is configured. */
+export const sign_in_policy = Type.Array(
+  Type.Object({
+    setting: Type.String(),
+    description: Type.String(),
+    /** Null: nothing is set, and the setting has no default. Secrets have none. */
+    value: nullable(Type.String()),
+    is_default: Type.Boolean(),
+    group: Type.Enum(['access', 'sessions', 'four_eyes', 'single_sign_on']),
+  }),
+);
+
 const channel_name = Type.Enum(['email', 'webhook']);
 
 /** A message about the opening of an alert. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { parseId, parseJobId } from '../../../catalog/ids.ts';
+import { parseId } from '../../../catalog/ids.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
 import { nullable, success, text } from '../../../model/fields.ts';
@@ -11,14 +11,18 @@ import { review_outcomes, reviewJob } from '../../../product/jobs/jobs.ts';
 import { type JobFilters, readJobPatients, readRerunCandidate } from '../../../product/jobs/listJobs.ts';
 import { type CancelledJob, cancelJob } from '../../../product/writes/cancelJob.ts';
 import { auditTrail, savedFields } from '../../../product/writes/defineWrite.ts';
+import { findEditBlocker } from '../../../product/writes/editJob.ts';
 import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
 import { findRerunBlocker, rerunJob } from '../../../product/writes/rerunJob.ts';
 import { describeEvent } from '../events/queries.ts';
-import { describeJob, exportJobs, listRelated, listRows } from './queries.ts';
+import { edit_endpoints, readJobId } from './edit.ts';
+import { describeJob, exportJobs, findChart, listCounted, listRelated } from './queries.ts';
+import { describeRequest } from './references.ts';
 import {
   type JobDetails,
   type JobEvent,
   type JobStep,
+  job_count,
   job_details,
   job_filter_fields,
   job_patient,
@@ -27,6 +31,8 @@ import {
 } from './schema.ts';
 
 const { before: _before, page_size: _page_size, ...export_filters } = job_filter_fields;
+
+const job_page = Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()), count: job_count });
 
 export const jobs_endpoints: readonly Endpoint[] = [
   endpoint({
@@ -40,11 +46,11 @@ export const jobs_endpoints: readonly Endpoint[] = [
     summary: 'List jobs, newest first',
     params: Type.Object({ client_id: Type.String() }),
     query: Type.Object(job_filter_fields),
-    response: Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()) }),
+    response: job_page,
     errors: ['invalid_field'],
     handle: async ({ ctx, client, query }) => ({
       success: true,
-      ...(await listRows(ctx.db, client.id, readFilters(query))),
+      ...(await listCounted(ctx.db, client.id, readFilters(query))),
     }),
   }),
   // A POST, because an MRN or a reference must not appear in a URL.
@@ -59,11 +65,11 @@ export const jobs_endpoints: readonly Endpoint[] = [
     params: Type.Object({ client_id: Type.String() }),
     body_filters: true,
     body: Type.Object({ ...patient_filter_fields, ...job_filter_fields }),
-    response: Type.Object({ success, rows: Type.Array(job_row), next: nullable(Type.String()) }),
+    response: job_page,
     errors: ['invalid_field'],
     handle: async ({ ctx, client, body: { mrn, ...filters }, auditPatients }) => {
       auditPatients([mrn]);
-      const page = await listRows(ctx.db, client.id, readFilters(filters), jobsAbout(client.id, mrn));
+      const page = await listCounted(ctx.db, client.id, readFilters(filters), jobsAbout(client.id, mrn));
       return { success: true, ...page };
     },
   }),
@@ -123,9 +129,9 @@ export const jobs_endpoints: readonly Endpoint[] = [
     handle: async ({ ctx, client, params, auditPatients }) => {
       const job_id = readJobId(params.job_id);
       const described = await describeJob(ctx.db, client.id, job_id);
-      const not_again = await ctx.db.tenant(client.id, async (tx) => {
+      const blockers = await ctx.db.tenant(client.id, async (tx) => {
         const candidate = await readRerunCandidate(tx, job_id, { lock: false });
-        return candidate && (await findRerunBlocker(tx, candidate));
+        return candidate && { again: await findRerunBlocker(tx, candidate), edit: findEditBlocker(candidate) };
       });
       if (!described) throw apiError('record_not_found', { noun: 'Job', id: params.job_id });
       auditPatients([described.patient_mrn]);
@@ -135,6 +141,8 @@ export const jobs_endpoints: readonly Endpoint[] = [
       const related = mrn === null ? [] : await listRelated(ctx.db, client.id, mrn, rest);
       const job: JobDetails = {
         ...rest,
+        request: await describeRequest(ctx.db, { client_id: client.id, ...rest }),
+        existing_patient: await findChart(ctx.db, client.id, rest),
         emr: requireConnector(ctx, connector).display_name,
         changes: auditTrail(savedFields(listOutcomes(rest.steps))),
         event: event ? withoutPayload(event) : null,
@@ -142,7 +150,8 @@ export const jobs_endpoints: readonly Endpoint[] = [
         request_trace_id: recordedTraceId(traceparent),
         attempt_trace_id: recordedTraceId(attempt_traceparent),
         related,
-        not_again: not_again ?? null,
+        not_again: blockers?.again ?? null,
+        not_editable: blockers?.edit ?? null,
       };
       return { success: true, job };
     },
@@ -211,6 +220,7 @@ export const jobs_endpoints: readonly Endpoint[] = [
       return response;
     },
   }),
+  ...edit_endpoints,
 ];
 
 /** Limits a list to the jobs of a patient, if there is one. */
@@ -218,19 +228,16 @@ function jobsAbout(client_id: string, mrn: string | undefined) {
   return mrn === undefined ? undefined : (sql: Query) => jobsOfPatient(sql, client_id, mrn);
 }
 
-/** Parses the account id into the database's form. */
+/** Parses ids into the database's form. */
 function readFilters(filters: JobFilters): JobFilters {
-  const { account_id } = filters;
-  if (account_id === undefined) return filters;
-  const id = parseId(account_id);
-  if (!id) throw apiError('invalid_field', { rule: 'account_id must be an ID' }, { field: 'account_id' });
-  return { ...filters, account_id: id };
-}
-
-function readJobId(text: string): number {
-  const job_id = parseJobId(text);
-  if (job_id === undefined) throw apiError('record_not_found', { noun: 'Job', id: text });
-  return job_id;
+  const ids = (['account_id', 'organization_id'] as const).flatMap((field) => {
+    const sent = filters[field];
+    if (sent === undefined) return [];
+    const id = parseId(sent);
+    if (!id) throw apiError('invalid_field', { rule: `${field} must be an ID` }, { field });
+    return [[field, id] as const];
+  });
+  return { ...filters, ...Object.fromEntries(ids) };
 }
 
 function listOutcomes(steps: JobStep[]): Record<string, unknown>[] {

@@ -1,6 +1,14 @@
 import { csvLine } from '../../../platform/csv.ts';
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
-import { type JobFilters, type JobPatient, listJobs, readJobPatients } from '../../../product/jobs/listJobs.ts';
+import {
+  countJobs,
+  editedCopy,
+  type JobFilters,
+  type JobPatient,
+  listJobs,
+  readJobPatients,
+  retrying,
+} from '../../../product/jobs/listJobs.ts';
 import { jobsOfPatient } from '../../../product/writes/patients/patientLane.ts';
 import type { JobDetails, JobRow } from './schema.ts';
 
@@ -15,7 +23,17 @@ export async function listRows(
   among?: Among,
 ): Promise<{ rows: JobRow[]; next: string | null }> {
   const { rows, next } = await listJobs(db, client_id, filters, among);
-  return { rows: rows.map(({ parked, ...row }) => ({ ...row, state: parked ? 'parked' : row.state })), next };
+  const shown = rows.map(({ parked, ...row }): JobRow => {
+    const { retrying_since } = row;
+    return { ...row, state: parked ? 'parked' : retrying_since === null ? row.state : 'retrying' };
+  });
+  return { rows: shown, next };
+}
+
+/** The same with how many there are; null for further pages, which do not need it again. */
+export async function listCounted(db: Database, client_id: string, filters: JobFilters, among?: Among) {
+  const count = filters.before === undefined ? await countJobs(db, client_id, filters, among) : null;
+  return { ...(await listRows(db, client_id, filters, among)), count };
 }
 
 const related_max = 5;
@@ -83,7 +101,17 @@ export async function exportJobs(
 
 type JobDescription = Omit<
   JobDetails,
-  'emr' | 'changes' | 'event' | 'event_gone' | 'not_again' | 'related' | 'request_trace_id' | 'attempt_trace_id'
+  | 'emr'
+  | 'changes'
+  | 'event'
+  | 'event_gone'
+  | 'not_again'
+  | 'not_editable'
+  | 'request'
+  | 'existing_patient'
+  | 'related'
+  | 'request_trace_id'
+  | 'attempt_trace_id'
 > & {
   connector: string;
   /** The spans of the request and of the last attempt. */
@@ -101,9 +129,13 @@ export async function describeJob(
   const [job] = await db.read<JobDescription>(
     client_id,
     (sql) => sql`
-      SELECT job.id AS job_id, job.type, CASE WHEN job.parked THEN 'parked' ELSE job.state END AS state,
+      SELECT job.id AS job_id, job.type,
+        CASE WHEN job.parked THEN 'parked' WHEN job.state IN ('queued', 'running') AND job.retry_since IS NOT NULL
+          THEN 'retrying' ELSE job.state END AS state, ${retrying(sql)},
+        operation.edited_from_job_id, (${editedCopy(sql, sql`ARRAY[job.id]`)}) AS edited_copy,
         json_build_object('id', replace(account.id::text, '-', ''), 'reference_id', account.reference_id, 'user_id', account.user_id,
           'org_id', organization.org_id) AS account,
+        replace(job.organization_id::text, '-', '') AS organization_id,
         account.status_reason AS account_reason, organization.connector, job.attempts,
         iso(job.created_at) AS created_at, iso(job.started_at) AS started_at, iso(job.finished_at) AS finished_at,
         job.reference, job.emr_requests, job.parked_ms, job.error, job.error ->> 'code' AS error_code, job.event_id, job.run_again_of, job.review_outcome,
@@ -141,6 +173,22 @@ export async function describeJob(
        WHERE job.id = ${job_id}`,
   );
   return job;
+}
+
+/** The chart that the EMR named as a duplicate of a patient, and its record, if it is in the cache. */
+export async function findChart(
+  db: Database,
+  client_id: string,
+  { organization_id, error }: Pick<JobDetails, 'organization_id' | 'error'>,
+): Promise<JobDetails['existing_patient']> {
+  const mrn = Object(Object(error).details).duplicate_patient_mrn as unknown;
+  if (typeof mrn !== 'string') return null;
+  const [patient] = await db.read<{ id: string }>(
+    client_id,
+    (sql) => sql`SELECT replace(id::text, '-', '') AS id FROM patients
+      WHERE client_id = ${client_id} AND organization_id = ${organization_id} AND mrn = ${mrn} LIMIT 1`,
+  );
+  return { mrn, organization_id, id: patient?.id ?? null };
 }
 
 function toValues(row: JobRow, patient: JobPatient | undefined): (string | number | null)[] {

@@ -10,10 +10,23 @@ const optional_time = nullable(date_time);
 export const job_row = Type.Object({
   job_id: Type.Integer(),
   type: Type.String(),
-  /** `parked`: the job waits for its account to be re-linked. */
-  state: Type.Enum(['queued', 'running', 'parked', 'succeeded', 'partial', 'failed', 'needs_review', 'cancelled']),
+  /** `parked`: the job waits for its account to be re-linked. `retrying`: earlier attempts have failed. */
+  state: Type.Enum([
+    'queued',
+    'running',
+    'retrying',
+    'parked',
+    'succeeded',
+    'partial',
+    'failed',
+    'needs_review',
+    'cancelled',
+  ]),
   account: Type.Object({ id, reference_id: Type.String(), user_id: Type.String(), org_id: Type.String() }),
   attempts: Type.Integer(),
+  /** Of a job that is retried: when its first attempt failed, and which write failed last, if it was one. */
+  retrying_since: optional_time,
+  failing_step: nullable(Type.String()),
   created_at: date_time,
   started_at: optional_time,
   finished_at: optional_time,
@@ -25,13 +38,20 @@ export const job_row = Type.Object({
 });
 export type JobRow = Static<typeof job_row>;
 
+/** How many jobs match, at most 1,000 (`more`); null for further pages. */
+export const job_count = nullable(Type.Object({ jobs: Type.Integer(), more: Type.Boolean() }));
+
 /** Filters that may appear in a URL. */
 export const job_filter_fields = {
   type: Type.Optional(Type.String({ maxLength: 100 })),
   state: Type.Optional(Type.Enum([...job_filters])),
   account_id: Type.Optional(Type.String({ maxLength: 36 })),
-  /** A failure code. */
+  organization_id: Type.Optional(Type.String({ maxLength: 36 })),
+  /** The connector of the practice's EMR. */
+  emr: Type.Optional(Type.String({ maxLength: 100 })),
+  /** A failure code, and which reason, if its jobs have several. */
   code: Type.Optional(Type.String({ maxLength: 100 })),
+  reason: Type.Optional(Type.String({ maxLength: 20 })),
   from: Type.Optional(date_time),
   to: Type.Optional(date_time),
   finished_from: Type.Optional(date_time),
@@ -103,12 +123,66 @@ export const changed_field = Type.Object({
   note: Type.Optional(patientDetail(Type.String())),
 });
 
+/** A value of a field and what it is called; `record`: the stored record that it names. */
+export const choice = Type.Object({
+  value: Type.String(),
+  label: Type.String(),
+  record: Type.Optional(nullable(Type.Object({ kind: Type.String(), id }))),
+});
+export type Choice = Static<typeof choice>;
+
+/** A field of the request, with the names of what it refers to. */
+export const request_field = Type.Object({
+  name: Type.String(),
+  value: Type.Unknown(),
+  names: Type.Array(choice),
+});
+export type RequestField = Static<typeof request_field>;
+
+/** A field of the form in which a failed request is edited. */
+export const edit_field = Type.Object({
+  ...request_field.properties,
+  description: Type.String(),
+  input: Type.Enum(['text', 'choice', 'boolean', 'number', 'date', 'list', 'json']),
+  required: Type.Boolean(),
+  max_length: nullable(Type.Integer()),
+  choices: Type.Array(choice),
+  /** It names a record or code of the practice, which can be searched for (`jobs.edit.choices`). */
+  searchable: Type.Boolean(),
+  /** The request clears the field in the EMR. */
+  cleared: Type.Boolean(),
+  /** The fields that a value of this one replaces. */
+  instead_of: Type.Array(Type.String()),
+  /** The values that the EMR named when it rejected the request. */
+  accepted: Type.Array(Type.String()),
+});
+export type EditField = Static<typeof edit_field>;
+
+export const edit_form = Type.Object({
+  job_id: Type.Integer(),
+  type: Type.String(),
+  emr: Type.String(),
+  organization_id: id,
+  error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+  fields: Type.Array(edit_field),
+  /** The steps that are saved in the EMR already, and would be saved a second time. */
+  saved_steps: Type.Array(Type.String()),
+});
+
+/** What an operator sends: the whole request, and a key that the page chose when it opened the form. */
+export const edited_request = {
+  request: Type.Record(Type.String({ maxLength: 100 }), Type.Unknown()),
+};
+
 /** A job with all its details. */
 export const job_details = Type.Object({
   ...job_row.properties,
   operation_id: id,
+  organization_id: id,
   emr: Type.String(),
-  /** The accepted request. */
+  /** The fields of the accepted request that the client has sent, or those that the write changes. */
+  request: patientDetail(Type.Array(request_field)),
+  /** The same as it is stored, with what was looked up for it. */
   input: patientDetail(Type.Record(Type.String(), Type.Unknown())),
   /** The client's own reference, which can name the patient. */
   reference: patientDetail(nullable(Type.String())),
@@ -128,6 +202,8 @@ export const job_details = Type.Object({
   error: nullable(
     Type.Object({ code: Type.String(), message: patientDetail(Type.String()) }, { additionalProperties: true }),
   ),
+  /** The chart that the EMR has of a duplicate patient. */
+  existing_patient: nullable(Type.Object({ mrn: patientDetail(Type.String()), organization_id: id, id: nullable(id) })),
   steps: Type.Array(job_step),
   changes: Type.Array(changed_field),
   /** Null if there is no event yet, or if it was deleted (`event_gone`). */
@@ -150,5 +226,10 @@ export const job_details = Type.Object({
   related: Type.Array(job_row),
   /** Why the job cannot be run again; null if it can. */
   not_again: nullable(Type.String()),
+  /** Why the request cannot be edited and sent again; null if it can. */
+  not_editable: nullable(Type.String()),
+  /** The failed job that this one corrects, and the job that corrects this one. */
+  edited_from_job_id: nullable(Type.Integer()),
+  edited_copy: nullable(Type.Object({ job_id: Type.Integer(), state: Type.String() })),
 });
 export type JobDetails = Static<typeof job_details>;

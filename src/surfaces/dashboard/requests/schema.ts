@@ -20,6 +20,14 @@ export const request_row = Type.Object({
   /** The field that the error response names. */
   field: nullable(Type.String()),
   job_id: nullable(Type.Integer()),
+  /** Null if it was not known when the response started. */
+  response_bytes: nullable(Type.Integer()),
+  /** The path that was sent; null outside of the sandbox. */
+  sent_path: nullable(Type.String()),
+  /** What the error response said; null if parts of it are not stored, because they can be about a patient. */
+  message: nullable(Type.String()),
+  /** What to do about the error. */
+  remedy: nullable(Type.String()),
 });
 
 export const request_search = Type.Object({
@@ -28,6 +36,11 @@ export const request_search = Type.Object({
   endpoint: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
   status: Type.Optional(Type.Enum(['2xx', '4xx', '5xx', 'failed'])),
   duration_ms_min: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** A request ID, or a part of a path. */
+  search: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  from: Type.Optional(date_time),
+  /** Exclusive. */
+  to: Type.Optional(date_time),
   before: Type.Optional(id),
   page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
 });

@@ -3,9 +3,10 @@ import { apiError } from '../../../catalog/errors.ts';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
 import { findAccountByToken } from '../../../product/accounts/accounts.ts';
-import { findClient } from '../../../product/clients/clients.ts';
+import { findClient, findClientByPublicId } from '../../../product/clients/clients.ts';
 import { requestWrite } from '../../../product/writes/requestWrite.ts';
 import { createTelephoneEncounter } from '../../../product/writes/telephone-encounters/telephoneEncounter.create.ts';
+import { opened_fields, opened_url, openInEmr } from '../../sandbox/openInEmr.ts';
 import type { SandboxEmr } from '../../sandbox/sandboxEmr.ts';
 import { sandbox_state } from './schema.ts';
 
@@ -29,9 +30,10 @@ export const sandboxEndpoints = (findEmr: FindSandboxEmr): readonly Endpoint[] =
       path: '/dashboard/api/sandbox',
       // With the codes one can sign in to the reference EMR, which shows patients.
       role: 'read_only',
-      // All patients are synthetic: faults and codes are not health data.
+      // All patients and staff are synthetic: faults, passwords and codes are not health data.
       audited: false,
-      summary: 'Retrieve the reference EMR’s faults, staff and one-time codes',
+      returns_secret: true,
+      summary: 'Retrieve the reference EMR’s faults, staff, passwords and one-time codes',
       response: Type.Object({ success, sandbox: sandbox_state }),
       errors: ['emr_unavailable'],
       handle: async () => ({ success: true, sandbox: await requireEmr().describe() }),
@@ -105,6 +107,33 @@ export const sandboxEndpoints = (findEmr: FindSandboxEmr): readonly Endpoint[] =
       handle: async () => {
         await requireEmr().reset();
         return { success: true };
+      },
+    }),
+    endpoint({
+      ...declared,
+      id: 'dashboard.sandbox.open',
+      method: 'POST',
+      path: '/dashboard/api/sandbox/open',
+      // As the one-time codes: with the link one can sign in to the reference EMR.
+      role: 'read_only',
+      returns_secret: true,
+      summary: 'Create a link that opens a chart of the reference EMR, at what a job wrote',
+      body: Type.Object({ client_id: Type.String(), ...opened_fields }),
+      response: Type.Object({ success, url: opened_url }),
+      errors: [
+        'record_not_found',
+        'patient_not_found',
+        'job_not_openable',
+        'sandbox_client_required',
+        'emr_unavailable',
+      ],
+      handle: async ({ ctx, body: { client_id, ...opened }, auditPatients, auditSubject }) => {
+        const client = await findClientByPublicId(ctx, client_id);
+        if (!client) throw apiError('record_not_found', { noun: 'Client', id: client_id });
+        const { url, mrn } = await openInEmr(ctx, client, opened);
+        auditPatients([mrn]);
+        auditSubject({ client_id: client.id, job_id: opened.job_id });
+        return { success: true, url };
       },
     }),
     endpoint({

@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
 import { date_time, nullable } from '../../../model/fields.ts';
+import { fault_groups } from '../../sandbox/faultSwitches.ts';
 
 /** A fault of the reference EMR that can be turned on. */
 export const fault_switch = Type.Object({
   id: Type.String(),
+  group: Type.Enum([...fault_groups]),
   label: Type.String(),
   description: Type.String(),
   on: Type.Boolean(),
@@ -21,6 +23,8 @@ export const sandbox_state = Type.Object({
   staff: Type.Array(
     Type.Object({
       user_name: Type.String(),
+      /** Of a made-up person. */
+      password: Type.String(),
       role: Type.String(),
       code: Type.String(),
       locked_until: nullable(date_time),

@@ -24,7 +24,7 @@ import { type Operator, pendingSetup } from '../../../product/operators/operator
 import { passkeySignInOptions } from '../../../product/operators/passkeys.ts';
 import { checkPasskeySignIn, checkPassword, type SignedIn, signInOperator } from '../../../product/operators/signIn.ts';
 import { finishSingleSignOn, providerSignOutUrl, startSingleSignOn } from '../../../product/operators/singleSignOn.ts';
-import { passkey_assertion, type Session, session } from './schema.ts';
+import { open_invitation, passkey_assertion, type Session, session } from './schema.ts';
 
 const password = secret({ maxLength: 1000 });
 const code = Type.Optional(secret({ maxLength: 40 }));
@@ -241,15 +241,17 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     method: 'POST',
     path: '/dashboard/api/invitations/find',
     auth: 'none',
-    summary: 'Retrieve the email address of an invitation',
+    summary: 'Retrieve what an invitation is for',
     body: Type.Object({ token: invitation_token }),
-    response: Type.Object({ success, email: Type.String() }),
+    response: Type.Object({ success, ...open_invitation }),
     errors: ['invitation_invalid', 'operator_request_foreign'],
     handle: async ({ ctx, headers, body }) => {
       requireOwnOrigin(ctx, headers);
       const invitation = await findInvitation(ctx.db.system, body.token);
       if (invitation === undefined) throw apiError('invitation_invalid');
-      return { success: true, email: invitation.email };
+      const { email, inviter_name, role } = invitation;
+      const second_factor = ctx.config.operator_second_factor === 'required';
+      return { success: true, email, inviter_name, role, second_factor };
     },
   }),
   endpoint({

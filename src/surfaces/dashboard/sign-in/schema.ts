@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { operator_roles } from '../../../catalog/roles.ts';
 import { nullable, secret } from '../../../model/fields.ts';
 import { pending_setups, session_methods } from '../../../product/operators/operators.ts';
 import { operator_access } from '../operators/schema.ts';
@@ -27,6 +28,16 @@ export const session = Type.Object({
   version: Type.String(),
 });
 export type Session = Static<typeof session>;
+
+/** What somebody who has an invitation's link is told before they accept it. */
+export const open_invitation = {
+  email: Type.String(),
+  inviter_name: Type.String(),
+  /** Null if it differs between clients. */
+  role: nullable(Type.Enum([...operator_roles])),
+  /** Whether a second factor must be set up afterwards. */
+  second_factor: Type.Boolean(),
+};
 
 export const base64url = (maxLength: number) => secret({ maxLength, pattern: '^[A-Za-z0-9_-]+$' });
 /** A credential id has at most 1,023 bytes. */

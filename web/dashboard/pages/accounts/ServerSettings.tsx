@@ -81,12 +81,12 @@ function ParallelWrites({ of: { parallel_writes } }: { of: Account }) {
       {at !== null && reason !== 'start' && (
         <>
           {' '}
-          (<Timestamp at={at} />)
+          (<Timestamp at={at} show="clock" />)
         </>
       )}
       {held_until !== null && (
         <>
-          , measured again from <Timestamp at={held_until} />
+          , measured again from <Timestamp at={held_until} show="clock" />
         </>
       )}
     </span>

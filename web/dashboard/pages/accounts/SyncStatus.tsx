@@ -39,7 +39,7 @@ export function SyncStatus({ organization }: { organization: Organization }) {
         {organization.emr_requests_last_hour.toLocaleString()}; a sync sends at most{' '}
         {organization.emr_requests_per_hour_max.toLocaleString()} per hour.
       </Text>
-      {isSyncing(organization) && kinds.length > 0 && (
+      {isSyncing(organization) && organization.outage === null && kinds.length > 0 && (
         <div role="status">
           <Progress value={(100 * done) / kinds.length} aria-label="Sync progress" transitionDuration={0} />
           <Text size="xs" mt={4}>
@@ -79,7 +79,7 @@ function EarlierSyncs({ organization: { earlier_syncs } }: { organization: Organ
         {earlier_syncs.map(({ job_id, at, state, emr_requests }) => (
           <Group key={job_id} gap="xs">
             <Anchor component={Link} href={linkTo(`/jobs/${job_id}`)} size="sm">
-              <Timestamp at={at} />
+              <Timestamp at={at} show="exact" />
             </Anchor>
             <Text size="sm">{emr_requests.toLocaleString()} EMR requests</Text>
             {state !== 'succeeded' && <Status of={state} />}
@@ -97,9 +97,9 @@ function HeldRemovals({ organization }: { organization: Organization }) {
   return organization.held_removals.map(({ kind, stored, missing, at, confirmed }) => (
     <Alert key={kind} color="orange" my="xs" title={`${fieldLabel(kind)}: removals held back`}>
       <Text size="sm">
-        At the last full sync (<Timestamp at={at} />) the EMR listed {(stored - missing).toLocaleString()} of{' '}
-        {stored.toLocaleString()} stored records. Nothing was removed, because the EMR may have returned an incomplete
-        list.
+        At the last full sync (<Timestamp at={at} show="clock" />) the EMR listed {(stored - missing).toLocaleString()}{' '}
+        of {stored.toLocaleString()} stored records. Nothing was removed, because the EMR may have returned an
+        incomplete list.
       </Text>
       {confirmed && <Text size="sm">Confirmed. The next sync removes what is still missing.</Text>}
       {!confirmed && may('operator') && (

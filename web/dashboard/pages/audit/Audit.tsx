@@ -1,58 +1,88 @@
-import { Button, Text } from '@mantine/core';
+import { Anchor, Button, Switch, Text } from '@mantine/core';
 import { useState } from 'react';
-import { type Column, PagedTable } from '../../parts/DataTable.tsx';
+import { Link } from 'wouter';
+import { type Column, DataTable, MoreButton } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/FilterBar.tsx';
+import { list_rows } from '../../parts/Loading.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
-import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { QueryResult } from '../../parts/QueryResult.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { callForFile, type RowOf } from '../../service/api.ts';
+import { callForFile } from '../../service/api.ts';
 import { useAction, usePages } from '../../service/queries.ts';
 import { useClientOptions } from '../../service/useClientOptions.ts';
+import { useUrlFilters } from '../../service/useUrlFilters.ts';
+import { type AuditRecord, groupReads, type RecordGroup } from './groupReads.ts';
+import { RecordDrawer, Result } from './RecordDrawer.tsx';
 import { useVerification, VerifyButton, VerifyResult } from './Verify.tsx';
-
-type AuditRecord = RowOf<'audit.list'>;
 
 const actor_types = [
   { value: 'client', label: 'Application' },
   { value: 'operator', label: 'Operator' },
   { value: 'link', label: 'Link user' },
+  { value: 'practice', label: 'Practice' },
   { value: 'worker', label: 'Worker' },
   { value: 'system', label: 'System' },
 ];
 
-const columns: Column<AuditRecord>[] = [
-  { head: 'Time', cell: (record) => <Timestamp at={record.at} /> },
+const columns: Column<RecordGroup>[] = [
   {
-    head: 'Actor',
-    phone: 'line',
-    cell: (record) => (
+    head: 'What',
+    cell: ({ first, records }) => (
       <>
-        <Text size="sm" className="wide-cell breakable">
-          {record.actor}
+        {first.sentence}
+        {records.length > 1 && `, ${records.length} times`}
+      </>
+    ),
+  },
+  {
+    head: 'Who',
+    phone: 'line',
+    cell: ({ first }) => (
+      <>
+        <Text size="sm" className="breakable">
+          {nameActor(first)}
         </Text>
-        <Text size="xs" c="dimmed">
-          {[actor_types.find(({ value }) => value === record.actor_kind)?.label, record.client_name, record.address]
-            .filter(Boolean)
-            .join(' · ')}
+        <Text size="xs" c="dimmed" className="breakable">
+          {describeActor(first)}
         </Text>
       </>
     ),
   },
   {
-    head: 'Action and details',
+    head: 'About',
+    cell: ({ first }) => (first.job_id === null && first.account === null ? '–' : <Subject record={first} />),
     phone: 'line',
-    cell: (record) => (
-      <>
-        {record.action}
-        <Details record={record} />
-      </>
-    ),
   },
-  { head: 'Outcome', cell: (record) => record.outcome, phone: 'end' },
-  { head: 'Patients', cell: (record) => record.patients, align: 'right' },
+  { head: 'Outcome', cell: ({ first }) => <Result record={first} />, phone: 'end' },
+  { head: 'Time', cell: ({ first }) => <Timestamp at={first.at} show="exact" /> },
 ];
+
+/** The name of the client or operator; the service itself works as worker and system. */
+function nameActor({ actor_kind, actor, actor_name }: AuditRecord): string {
+  if (actor_kind === 'worker' || actor === 'system') return 'Chartwire';
+  return actor_name ?? actor;
+}
+
+function describeActor({ actor_kind, actor, actor_name, client_name, address }: AuditRecord): string {
+  const kind = actor_types.find(({ value }) => value === actor_kind)?.label;
+  const email = actor_kind === 'operator' && actor_name !== null ? actor : null;
+  const client = client_name === actor_name ? null : client_name;
+  return [kind, email, client, address].filter((each) => each !== null && each !== undefined).join(' · ');
+}
+
+/** The job or account that the record is about; ids are in the details. */
+function Subject({ record: { job_id, client_id, account } }: { record: AuditRecord }) {
+  if (job_id === null) return <span className="secondary breakable">{account}</span>;
+  if (client_id === null) return `Job ${job_id}`;
+  return (
+    <Anchor component={Link} href={`~/dashboard/clients/${client_id}/jobs/${job_id}`} size="sm">
+      Job {job_id}
+    </Anchor>
+  );
+}
 
 export default function Audit() {
   const filters: Filter[] = [
@@ -64,9 +94,14 @@ export default function Audit() {
   // An MRN is health data and therefore never in the URL.
   const [mrn, setMrn] = useState('');
   const verification = useVerification();
-  const values = { ...useFilters(filters), ...usePeriod('from', 'to') };
+  const period = usePeriod('from', 'to');
+  const values = { ...useFilters(filters), ...period };
   const search = mrn === '' ? values : { ...values, patient_mrn: mrn };
-  const records = usePages(mrn === '' ? 'audit.list' : 'audit.search', {}, { filters: search });
+  const { get, set } = useUrlFilters();
+  const own_reading = get('own_reading') === 'show' ? '' : 'hide';
+  const records = usePages(mrn === '' ? 'audit.list' : 'audit.search', {}, { filters: { ...search, own_reading } });
+  const groups = groupReads(records.data ?? []);
+  const shown = groups.find(({ first }) => first.id === get('record'));
   return (
     <>
       <PageTitle
@@ -80,19 +115,41 @@ export default function Audit() {
         Audit log
       </PageTitle>
       <VerifyResult verification={verification} />
-      <FilterBar filters={filters}>
+      <FilterBar filters={filters} used={countPeriod(period) + (mrn === '' ? 0 : 1)} onClear={() => setMrn('')}>
         <PeriodFilter from="from" to="to" />
         <MrnSearch mrn={mrn} setMrn={setMrn} />
       </FilterBar>
-      <PagedTable
-        query={records}
-        label="Audit log"
-        columns={columns}
-        rowKey={(record) => record.id}
-        empty="No matching records. Change or clear the filters."
+      <Switch
+        label="Show my own reading of this log"
+        mb="md"
+        checked={own_reading === ''}
+        onChange={({ currentTarget }) => set('own_reading', currentTarget.checked ? 'show' : '')}
       />
+      <QueryResult query={records} rows={list_rows}>
+        {() => (
+          <>
+            <DataTable
+              label="Audit log"
+              rows={groups}
+              columns={columns}
+              rowKey={({ first }) => first.id}
+              href={({ first }) => `?${withRecord(first.id)}`}
+              empty="No matching records. Change or clear the filters."
+            />
+            <MoreButton query={records} />
+          </>
+        )}
+      </QueryResult>
+      <RecordDrawer group={shown} onClose={() => set('record', '')} />
     </>
   );
+}
+
+/** The current filters, with this record opened. */
+function withRecord(id: string): URLSearchParams {
+  const params = new URLSearchParams(window.location.search);
+  params.set('record', id);
+  return params;
 }
 
 function Export({ search }: { search: Record<string, string> }) {
@@ -109,25 +166,4 @@ function Export({ search }: { search: Record<string, string> }) {
       {error && <ErrorAlert error={error} />}
     </>
   );
-}
-
-/** Below the action, and not in a column of its own: long details would push other columns out of the window. */
-function Details({ record }: { record: AuditRecord }) {
-  const job = record.job_id === null ? null : `job ${record.job_id}`;
-  const detail = record.detail === null ? null : describe(record.detail);
-  return [[job, record.subject, record.account], [detail]]
-    .map((line) => line.filter((each) => each !== null).join(' · '))
-    .filter((line) => line !== '')
-    .map((line) => (
-      <Text key={line} size="xs" c="dimmed" className="wide-cell breakable">
-        {line}
-      </Text>
-    ));
-}
-
-/** `attempts 1 · code not_found`; nested values are shown as JSON. */
-function describe(detail: Record<string, unknown>): string {
-  return Object.entries(detail)
-    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
-    .join(' · ');
 }

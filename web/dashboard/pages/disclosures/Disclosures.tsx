@@ -34,10 +34,10 @@ const columns: Column<Disclosure & { n: number }>[] = [
     head: 'Last',
     cell: (row) => (
       <>
-        <Timestamp at={row.last_at} />
+        <Timestamp at={row.last_at} show="exact" />
         {row.count > 1 && (
           <Text size="xs" c="dimmed">
-            from <Timestamp at={row.first_at} />
+            from <Timestamp at={row.first_at} show="exact" />
           </Text>
         )}
       </>
@@ -115,7 +115,7 @@ export default function Disclosures() {
       >
         Disclosures
       </PageTitle>
-      <FilterBar filters={filters}>
+      <FilterBar filters={filters} used={chosen ? 1 : 0} onClear={() => setMrn('')}>
         <MrnSearch mrn={mrn} setMrn={searchByMrn} />
       </FilterBar>
       {chosen ? (
@@ -192,7 +192,7 @@ function Notes({ of: { patient, collected }, practice }: { of: Page; practice: b
             'The audit log has not been collected yet. A worker does so.'
           ) : (
             <>
-              Collected up to <Timestamp at={collected.until} />. Newer records follow.
+              Collected up to <Timestamp at={collected.until} show="exact" />. Newer records follow.
             </>
           )}
         </Alert>

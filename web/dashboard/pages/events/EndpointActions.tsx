@@ -1,4 +1,4 @@
-import { Checkbox, Code, Group, Stack, Text, TextInput } from '@mantine/core';
+import { type ButtonProps, Checkbox, Code, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useLocation } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
@@ -9,14 +9,8 @@ import { Fields } from '../../parts/values.tsx';
 import { call, type ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import type { Webhook } from '../../service/types.ts';
-import {
-  EventTypes,
-  NewSecret,
-  Organizations,
-  SyncEvents,
-  selectedTypes,
-  typedOrganizations,
-} from './EndpointForm.tsx';
+import { NewSecret, Organizations, SyncEvents, typedOrganizations } from './EndpointForm.tsx';
+import { EventTypes, selectedTypes } from './EventTypes.tsx';
 
 export function EndpointActions({ webhook }: { webhook: Webhook }) {
   const { client_id } = useClient();
@@ -24,21 +18,12 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
   const params = { client_id, id: webhook.id };
   return (
     <Group gap="xs">
-      <FormDialog
-        opener="Send test event"
-        title="Send test event"
-        submit="Send"
-        action={() => call('webhooks.try', params)}
-        done={(result) => <TestResult result={result} />}
-      >
-        <Text size="sm">
-          Sends one signed <Code>webhook.test</Code> event now. It does not appear in the list of events.
-        </Text>
-      </FormDialog>
+      <SendTestEvent id={webhook.id} />
       <FormDialog
         opener="Edit"
         title="Edit endpoint"
         submit="Save"
+        size="lg"
         success="The endpoint was saved."
         action={(form) => {
           const url = String(form.get('webhook_url') ?? webhook.url);
@@ -137,6 +122,24 @@ export function EndpointActions({ webhook }: { webhook: Webhook }) {
   );
 }
 
+export function SendTestEvent({ id, look }: { id: string; look?: ButtonProps }) {
+  const { client_id } = useClient();
+  return (
+    <FormDialog
+      opener="Send test event"
+      title="Send test event"
+      submit="Send"
+      action={() => call('webhooks.try', { client_id, id })}
+      done={(result) => <TestResult result={result} />}
+      {...(look && { look })}
+    >
+      <Text size="sm">
+        Sends one signed <Code>webhook.test</Code> event now. It does not appear in the list of events.
+      </Text>
+    </FormDialog>
+  );
+}
+
 function TestResult({ result }: { result: ResponseOf<'webhooks.try'> }) {
   return (
     <Stack gap="xs" role="status">
@@ -148,7 +151,11 @@ function TestResult({ result }: { result: ResponseOf<'webhooks.try'> }) {
         }}
       />
       {result.problem && <Text size="sm">{result.problem}</Text>}
-      {result.snippet && <Code block>{result.snippet}</Code>}
+      {result.snippet && (
+        <Code block className="wrapped">
+          {result.snippet}
+        </Code>
+      )}
     </Stack>
   );
 }

@@ -10,19 +10,24 @@ import type { Webhook } from '../../service/types.ts';
 /** The certificate that the service presents to the receiver, for receivers that require one. */
 export function EndpointCertificate({ webhook: { id, url, certificate } }: { webhook: Webhook }) {
   const { may } = useSession();
+  const may_change = may('operator') && url.startsWith('https:');
+  if (!certificate) {
+    return (
+      <Group gap="sm">
+        <Text size="sm" c="dimmed">
+          No client certificate. Add one if the receiver requires it in the TLS handshake.
+        </Text>
+        {may_change && <SetCertificate id={id} replaces={false} />}
+      </Group>
+    );
+  }
   return (
     <Section title="Client certificate" order={3}>
-      {certificate ? (
-        <CertificateFields of={certificate} />
-      ) : (
-        <Text size="sm" c="dimmed">
-          None. Add one if the receiver requires a client certificate in the TLS handshake.
-        </Text>
-      )}
-      {may('operator') && url.startsWith('https:') && (
+      <CertificateFields of={certificate} />
+      {may_change && (
         <Group gap="xs" mt="sm">
-          <SetCertificate id={id} replaces={certificate !== null} />
-          {certificate && <RemoveCertificate id={id} />}
+          <SetCertificate id={id} replaces />
+          <RemoveCertificate id={id} />
         </Group>
       )}
     </Section>

@@ -1,9 +1,9 @@
-import { Checkbox, Input, Stack, Text, TextInput } from '@mantine/core';
+import { Checkbox, Text, TextInput } from '@mantine/core';
 import { FormDialog, primary } from '../../parts/FormDialog.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
-import { useQuery } from '../../service/queries.ts';
+import { EventTypes, selectedTypes } from './EventTypes.tsx';
 
 export function AddEndpoint() {
   const { client_id } = useClient();
@@ -12,6 +12,7 @@ export function AddEndpoint() {
       opener="Add endpoint"
       title="Add endpoint"
       submit="Add"
+      size="lg"
       action={(form) => {
         const event_types = selectedTypes(form);
         const org_ids = typedOrganizations(form);
@@ -86,36 +87,4 @@ export function SyncEvents({ checked }: { checked: boolean }) {
       defaultChecked={checked}
     />
   );
-}
-
-/** The event types an endpoint receives, as the form field `event_types`. */
-export function EventTypes({ selected }: { selected: readonly string[] }) {
-  return (
-    <fieldset className="choices">
-      <Input.Label component="legend">Event types</Input.Label>
-      <Input.Description mb="xs">Select none to receive all types.</Input.Description>
-      <Stack gap={6}>
-        {useEventTypes().map((type) => (
-          <Checkbox
-            key={type}
-            name="event_types"
-            value={type}
-            label={type}
-            size="md"
-            defaultChecked={selected.includes(type)}
-          />
-        ))}
-      </Stack>
-    </fieldset>
-  );
-}
-
-/** The selected types, or undefined for all types. */
-export function selectedTypes(form: FormData): string[] | undefined {
-  const types = form.getAll('event_types').map(String);
-  return types.length === 0 ? undefined : types;
-}
-
-export function useEventTypes(): string[] {
-  return (useQuery('eventTypes.list', {}).data?.event_types ?? []).map(({ type }) => type);
 }

@@ -1,21 +1,22 @@
 import { Alert, Anchor, Badge, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'wouter';
-import { ActionButton } from '../../parts/ActionButton.tsx';
 import { textOr } from '../../parts/labels.ts';
 import { BackLink, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';
-import { call, type ResponseOf } from '../../service/api.ts';
+import type { ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { Webhook } from '../../service/types.ts';
 import { EndpointActions } from './EndpointActions.tsx';
 import { EndpointCertificate } from './EndpointCertificate.tsx';
+import { EndpointHours } from './EndpointHours.tsx';
 import { EventTable } from './EventTable.tsx';
 import { ResendFailed } from './ResendFailed.tsx';
+import { canSendPending, SendPendingNow } from './SendPendingNow.tsx';
 
 /** One endpoint: whether it works, why not, and what was sent to it. */
 export function EndpointPage({ id }: { id: string }) {
@@ -52,19 +53,19 @@ function Details({ webhook, hours }: Pick<ResponseOf<'webhooks.get'>, 'webhook' 
       {webhook.paused_since !== null && (
         <Alert color="yellow" title="Paused">
           <Text size="sm">
-            Since <Timestamp at={webhook.paused_since} />. Deliveries wait until the endpoint is resumed. Those that
-            have waited longer than 76 hours fail then.
+            Since <Timestamp at={webhook.paused_since} show="clock" />. Deliveries wait until the endpoint is resumed.
+            Those that have waited longer than 76 hours fail then.
           </Text>
         </Alert>
       )}
       {webhook.failing_since !== null && <LastError webhook={webhook} />}
       <Section title="Last 24 hours" order={3}>
-        <Hours hours={hours} />
+        <EndpointHours hours={hours} />
         <Fields
           of={{
-            'Last success': <Timestamp at={webhook.last_success_at} />,
             Attempts: successRate(webhook),
-            'Pending deliveries': <Pending webhook={webhook} />,
+            'Last success': <Timestamp at={webhook.last_success_at} />,
+            ...(webhook.pending > 0 && { 'Pending deliveries': <Pending webhook={webhook} /> }),
             'Event types': webhook.event_types ? webhook.event_types.join(', ') : 'All',
             Organizations: webhook.org_ids ? webhook.org_ids.join(', ') : 'All',
             'Sync events': webhook.sync_events ? 'On' : 'Off',
@@ -77,7 +78,7 @@ function Details({ webhook, hours }: Pick<ResponseOf<'webhooks.get'>, 'webhook' 
         <Title order={3} size="h4">
           Deliveries
         </Title>
-        {may('operator') && <ResendFailed webhook_id={webhook.id} />}
+        {may('operator') && <ResendFailed webhook={webhook} />}
       </Group>
       <EventTable
         filters={{ webhook_id: webhook.id }}
@@ -97,20 +98,12 @@ export function successRate({ tries_day, successes_day }: Webhook): string {
   return `${tries_day}, ${Math.floor((100 * successes_day) / tries_day)}% successful`;
 }
 
-function Pending({ webhook: { id, pending, status, paused_since } }: { webhook: Webhook }) {
-  const { client_id } = useClient();
+function Pending({ webhook }: { webhook: Webhook }) {
   const { may } = useSession();
   return (
     <Group gap="xs">
-      {pending.toLocaleString()}
-      {pending > 0 && status === 'enabled' && paused_since === null && may('operator') && (
-        <ActionButton
-          action={() => call('webhooks.send-waiting', { client_id, id })}
-          done={({ deliveries }) => (deliveries === 1 ? 'Sending 1 now.' : `Sending ${deliveries} now.`)}
-        >
-          Send pending now
-        </ActionButton>
-      )}
+      {webhook.pending.toLocaleString()}
+      {canSendPending(webhook) && may('operator') && <SendPendingNow webhook={webhook} />}
     </Group>
   );
 }
@@ -123,7 +116,7 @@ function LastError({ webhook: { id, failing_since, disabled_reason } }: { webhoo
   return (
     <Alert color="red" title={disabled_reason ?? textOr(error?.problem, 'Deliveries are failing.')}>
       <Text size="sm">
-        Failing since <Timestamp at={failing_since} />.{' '}
+        Failing since <Timestamp at={failing_since} show="clock" />.{' '}
         {disabled_reason
           ? 'Fix the receiver, enable the endpoint, then recover the failed events.'
           : 'Deliveries are retried automatically. Once the receiver is fixed, you can send the pending ones right away.'}
@@ -138,36 +131,12 @@ function LastError({ webhook: { id, failing_since, disabled_reason } }: { webhoo
             . {disabled_reason && error.problem}
           </Text>
           {error.snippet && (
-            <Code block mt="xs">
+            <Code block mt="xs" className="wrapped">
               {error.snippet}
             </Code>
           )}
         </>
       )}
     </Alert>
-  );
-}
-
-function Hours({ hours }: Pick<ResponseOf<'webhooks.get'>, 'hours'>) {
-  const total = (name: 'delivered' | 'failed') => hours.reduce((sum, hour) => sum + hour[name], 0);
-  if (total('delivered') + total('failed') === 0) return null;
-  const highest = Math.max(...hours.map(({ delivered, failed }) => delivered + failed));
-  return (
-    <figure className="sparkline">
-      <svg viewBox="0 0 240 48" width="100%" height={48} preserveAspectRatio="none" aria-hidden="true">
-        {hours.map(({ at, delivered, failed }, n) => {
-          const [good, bad] = [(48 * delivered) / highest, (48 * failed) / highest];
-          return (
-            <g key={at}>
-              <rect x={n * 10 + 1} y={48 - good} width={8} height={good} fill="var(--chart-succeeded)" />
-              <rect x={n * 10 + 1} y={48 - good - bad} width={8} height={bad} fill="var(--chart-failed)" />
-            </g>
-          );
-        })}
-      </svg>
-      <figcaption className="secondary">
-        {total('delivered').toLocaleString()} delivered, {total('failed').toLocaleString()} failed attempts, by hour
-      </figcaption>
-    </figure>
   );
 }

@@ -70,7 +70,7 @@ function renderReason({ disabled_reason, problem, failing_since }: Webhook): Rea
       {disabled_reason ?? textOr(problem, 'Deliveries are failing.')}
       {failing_since !== null && (
         <div className="secondary">
-          Since <Timestamp at={failing_since} />
+          Since <Timestamp at={failing_since} show="clock" />
         </div>
       )}
     </div>

@@ -1,13 +1,14 @@
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { Group, NativeSelect } from '@mantine/core';
+import { Filters, TextFilter } from '../../parts/FilterBar.tsx';
 import { DocsLink } from '../../parts/layout.tsx';
-import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import { useAccountOptions } from '../../service/useAccountOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
-import { useEventTypes } from './EndpointForm.tsx';
 import { EventTable } from './EventTable.tsx';
+import { useEventTypes } from './EventTypes.tsx';
 import { ResendFailed } from './ResendFailed.tsx';
 
 const url_filters = ['event_type', 'delivery_status', 'job_id', 'account_id', 'webhook_id'] as const;
@@ -22,8 +23,8 @@ export function EventList() {
   const filtered = Object.values(filters).some(Boolean);
   return (
     <>
-      <Group justify="space-between" align="flex-end" gap="sm" mb="sm">
-        <Filters filtered={filtered} />
+      <Group justify="space-between" align="flex-end" gap="sm" mb="md">
+        <EventFilters />
         {may('operator') && <ResendFailed />}
       </Group>
       <EventTable
@@ -50,7 +51,7 @@ const delivery_states = [
   { value: 'none', label: 'No endpoints' },
 ];
 
-function Filters({ filtered }: { filtered: boolean }) {
+function EventFilters() {
   const { get, set, clear } = useUrlFilters();
   const { client_id } = useClient();
   const webhooks = useQuery('webhooks.list', { client_id }, { live: ['events'] }).data?.webhooks ?? [];
@@ -64,25 +65,26 @@ function Filters({ filtered }: { filtered: boolean }) {
       onChange={({ currentTarget }) => set(name, currentTarget.value)}
     />
   );
+  const period = usePeriod('start_date', 'end_date');
+  const used = url_filters.filter((name) => get(name) !== '').length + countPeriod(period);
   return (
-    <Group align="flex-end" gap="sm" className="filters" role="search">
-      {select('event_type', 'Type', useEventTypes())}
+    <Filters used={used} onClear={clear}>
+      {select(
+        'event_type',
+        'Type',
+        useEventTypes().map(({ type }) => type),
+      )}
       {select('delivery_status', 'Delivery', delivery_states)}
       {select('account_id', 'Account', useAccountOptions())}
       {select('webhook_id', 'Endpoint', endpoints)}
-      <TextInput
-        label="Job"
-        inputMode="numeric"
-        w={100}
+      <TextFilter
+        label="Job number"
+        width={120}
+        maxLength={20}
         value={get('job_id')}
-        onChange={({ currentTarget }) => set('job_id', currentTarget.value.replaceAll(/\D/g, '').slice(0, 15))}
+        onChange={(value) => set('job_id', value.replaceAll(/\D/g, '').slice(0, 15))}
       />
       <PeriodFilter from="start_date" to="end_date" />
-      {filtered && (
-        <Button variant="subtle" onClick={clear}>
-          Clear filters
-        </Button>
-      )}
-    </Group>
+    </Filters>
   );
 }

@@ -1,18 +1,24 @@
 import { Alert, Anchor, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { BackLink, EmptyState } from '../../parts/layout.tsx';
+import { PayloadViewer } from '../../parts/PayloadViewer.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { Copyable, Fields, Payload } from '../../parts/values.tsx';
+import { Copyable, CopyValue, Fields } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
-import type { Delivery, DeliveryAttempt, EventDetails } from '../../service/types.ts';
+import type { DeliveryAttempt, EventDetails } from '../../service/types.ts';
+import { eventReference } from './eventGroups.ts';
+import { toReplay } from './replay.ts';
+
+type Delivery = EventDetails['deliveries'][number];
 
 export function EventPage({ id }: { id: string }) {
   const { client_id } = useClient();
@@ -25,7 +31,7 @@ export function EventPage({ id }: { id: string }) {
           <div>
             <BackLink href="/">All events</BackLink>
             <Group justify="space-between">
-              <Title order={2} size="h4" className="breakable">
+              <Title order={2} size="h3" className="breakable">
                 {event.type}
               </Title>
               {may('operator') && (
@@ -50,15 +56,18 @@ export function EventPage({ id }: { id: string }) {
             </EmptyState>
           )}
           {event.deliveries.map((delivery) => (
-            <DeliveryCard key={delivery.id} delivery={delivery} />
+            <DeliveryCard key={delivery.id} delivery={delivery} event={event} hidden={details_hidden === true} />
           ))}
           {!details_hidden && (
-            <>
-              <Title order={3} size="h5">
-                Payload
-              </Title>
-              <Payload text={event.body} label="Payload" />
-            </>
+            <PayloadViewer
+              text={event.body}
+              label="Payload"
+              actions={
+                <Anchor href={eventReference(event.type)} size="sm">
+                  Field reference
+                </Anchor>
+              }
+            />
           )}
         </Stack>
       )}
@@ -76,11 +85,16 @@ function Summary({ event }: { event: EventDetails }) {
   return (
     <Fields
       of={{
-        Delivery: <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />,
-        Created: <Timestamp at={event.created_at} />,
+        Delivery: (
+          <Group gap="xs">
+            <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />
+            {event.endpoints > 1 && `${event.delivered} of ${event.endpoints} delivered`}
+          </Group>
+        ),
+        Created: <Timestamp at={event.created_at} show="exact" />,
         Job:
           event.job_id === null ? null : (
-            <Anchor component={Link} href={linkTo(`/jobs/${event.job_id}`)}>
+            <Anchor component={Link} href={linkTo(`/jobs/${event.job_id}`)} inherit>
               Job {event.job_id}
             </Anchor>
           ),
@@ -91,33 +105,103 @@ function Summary({ event }: { event: EventDetails }) {
   );
 }
 
-function DeliveryCard({ delivery }: { delivery: Delivery }) {
+type CardProps = { delivery: Delivery; event: EventDetails; hidden: boolean };
+
+/** One endpoint. A delivery that succeeded is one line; the attempts of others are open. */
+function DeliveryCard({ delivery, event, hidden }: CardProps) {
+  const [last] = delivery.tries;
+  const delivered = delivery.status === 'success';
   return (
-    <Paper withBorder p="md">
-      <Group gap="xs" mb="xs">
-        <Status of={deliveryStatus(delivery)} />
-        <Text className="breakable" size="sm" fw={600}>
-          {delivery.url}
-        </Text>
-        {delivery.next_try_at && (
+    <Paper withBorder p="md" component="section" aria-label={`Delivery to ${delivery.url}`}>
+      <Group gap="xs" justify="space-between">
+        <Group gap="xs">
+          <Status of={deliveryStatus(delivery)} />
+          <Anchor component={Link} href={`/endpoints/${delivery.webhook_id}`} className="breakable" size="sm" fw={600}>
+            {delivery.url}
+          </Anchor>
+        </Group>
+        <Group gap="sm">
           <Text size="sm" c="dimmed">
-            Next attempt: <Timestamp at={delivery.next_try_at} />
+            {delivery.next_try_at ? (
+              <>
+                Next attempt: <Timestamp at={delivery.next_try_at} />
+              </>
+            ) : (
+              last && (
+                <>
+                  {describeResponse(last)} · <Timestamp at={last.at} />
+                </>
+              )
+            )}
           </Text>
-        )}
+          {!hidden && <CopyValue value={toReplay({ ...event, url: delivery.url })}>Copy as curl to replay</CopyValue>}
+        </Group>
       </Group>
       {delivery.endpoint_status === 'disabled' && (
-        <Alert color="gray" mb="xs">
+        <Alert color="gray" mt="xs">
           This endpoint is disabled. Enable it to send events again.
         </Alert>
       )}
-      <DataTable
-        label={`Attempts to ${delivery.url}`}
-        rows={delivery.tries}
-        columns={columns}
-        rowKey={(each) => each.attempt}
-        empty={no_attempts[delivery.endpoint_status]}
-      />
+      {delivered ? (
+        <Disclosure label={delivery.tries.length === 1 ? '1 attempt' : `${delivery.tries.length} attempts`}>
+          <Attempts delivery={delivery} />
+          <Signature delivery={delivery} />
+        </Disclosure>
+      ) : (
+        <Stack gap={0} mt="xs">
+          <Attempts delivery={delivery} />
+          {delivery.signed_headers && (
+            <Disclosure label="Signature of the last attempt">
+              <Signature delivery={delivery} />
+            </Disclosure>
+          )}
+        </Stack>
+      )}
     </Paper>
+  );
+}
+
+function Disclosure({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <details className="more">
+      <summary>{label}</summary>
+      {children}
+    </details>
+  );
+}
+
+function describeResponse({ status_code, duration_ms }: DeliveryAttempt): string {
+  return `${status_code ?? 'No response'} in ${duration_ms.toLocaleString()} ms`;
+}
+
+function Attempts({ delivery }: { delivery: Delivery }) {
+  return (
+    <DataTable
+      label={`Attempts to ${delivery.url}`}
+      rows={delivery.tries}
+      columns={columns}
+      rowKey={(each) => each.attempt}
+      empty={no_attempts[delivery.endpoint_status]}
+    />
+  );
+}
+
+/** What a receiver needs to verify the last attempt, besides the body and the secret. */
+function Signature({ delivery: { signed_headers, url } }: { delivery: Delivery }) {
+  if (!signed_headers) return null;
+  return (
+    <section aria-label={`Signature headers of the last attempt to ${url}`}>
+      <Stack gap={6} mt="sm">
+        {Object.entries(signed_headers).map(([name, value]) => (
+          <div key={name} className="item">
+            <Text size="sm" c="dimmed">
+              {name}
+            </Text>
+            <Copyable value={value} label={name} />
+          </div>
+        ))}
+      </Stack>
+    </section>
   );
 }
 
@@ -128,7 +212,7 @@ const no_attempts: Record<Delivery['endpoint_status'], string> = {
 
 const columns: Column<DeliveryAttempt>[] = [
   { head: 'Attempt', cell: (each) => each.attempt },
-  { head: 'Time', cell: (each) => <Timestamp at={each.at} /> },
+  { head: 'Time', cell: (each) => <Timestamp at={each.at} show="exact" /> },
   { head: 'Status', cell: (each) => each.status_code ?? 'No response' },
   { head: 'Duration', cell: (each) => <span className="nowrap">{each.duration_ms} ms</span>, align: 'right' },
   {
@@ -137,7 +221,11 @@ const columns: Column<DeliveryAttempt>[] = [
     cell: (each) => (
       <Stack gap={4} className="wide-cell">
         {each.problem && <Text size="sm">{each.problem}</Text>}
-        {each.snippet && <Code block>{each.snippet}</Code>}
+        {each.snippet && (
+          <Code block className="wrapped">
+            {each.snippet}
+          </Code>
+        )}
         {!each.problem && !each.snippet && '–'}
       </Stack>
     ),

@@ -1,4 +1,4 @@
-import { Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
@@ -17,13 +17,16 @@ export function EventTable({ filters, empty }: { filters: Query<'events.list'>; 
     <PagedTable
       query={events}
       label="Events"
-      columns={columns}
+      // The attempts at one endpoint; a sum over several says nothing about any of them.
+      columns={filters.webhook_id ? columns.toSpliced(2, 0, attempts) : columns}
       rowKey={(event) => event.id}
       href={(event) => `/${event.id}`}
       empty={empty}
     />
   );
 }
+
+const attempts: Column<EventRow> = { head: 'Attempts', cell: (event) => event.tries, align: 'right' };
 
 const columns: Column<EventRow>[] = [
   { head: 'Type', cell: (event) => event.type },
@@ -32,16 +35,22 @@ const columns: Column<EventRow>[] = [
     phone: 'end',
     cell: (event) => (
       <>
-        <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />
+        <Group gap="xs" className="delivery">
+          <Status of={deliveryStatus({ status: event.delivery_status, tries: event.tries })} />
+          {event.endpoints > 1 && (
+            <Text size="xs" component="span">
+              {event.delivered} of {event.endpoints} delivered
+            </Text>
+          )}
+        </Group>
         {event.next_try_at && event.tries > 0 && (
-          <Text size="xs">
+          <Text size="xs" c="dimmed" mt={2}>
             Next attempt: <Timestamp at={event.next_try_at} />
           </Text>
         )}
       </>
     ),
   },
-  { head: 'Attempts', cell: (event) => event.tries, align: 'right' },
   { head: 'Job', cell: (event) => event.job_id ?? '–', align: 'right' },
   {
     head: 'Account',

@@ -4,6 +4,7 @@ import { PageTitle } from '../../parts/layout.tsx';
 import { useCurrentInView } from '../../parts/useCurrentInView.ts';
 import { EndpointPage } from './EndpointPage.tsx';
 import { Endpoints } from './Endpoints.tsx';
+import { EventCatalog } from './EventCatalog.tsx';
 import { EventList } from './EventList.tsx';
 import { EventPage } from './EventPage.tsx';
 import { ReceivedRequest } from './ReceivedRequest.tsx';
@@ -13,6 +14,7 @@ const tabs = [
   { path: '/', label: 'Events' },
   { path: '/endpoints', label: 'Endpoints' },
   { path: '/receiver', label: 'Built-in receiver' },
+  { path: '/catalog', label: 'Event catalog' },
 ];
 
 export default function Events() {
@@ -43,6 +45,9 @@ export default function Events() {
               <Receiver />
             </Route>
             <Route path="/receiver/:request">{({ request }) => <ReceivedRequest key={request} id={request} />}</Route>
+            <Route path="/catalog">
+              <EventCatalog />
+            </Route>
             <Route path="/:event">{({ event }) => <EventPage key={event} id={event} />}</Route>
           </Switch>
         </Tabs.Panel>

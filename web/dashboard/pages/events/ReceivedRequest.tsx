@@ -1,10 +1,12 @@
 import { Anchor, Stack, Table, Title } from '@mantine/core';
 import { Link } from 'wouter';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
+import { BackLink } from '../../parts/layout.tsx';
+import { PayloadViewer } from '../../parts/PayloadViewer.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { Fields, Payload } from '../../parts/values.tsx';
+import { Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import type { ReceivedRow } from '../../service/types.ts';
@@ -18,13 +20,16 @@ export function ReceivedRequest({ id }: { id: string }) {
     <QueryResult query={query}>
       {({ request, details_hidden }) => (
         <Stack>
-          <Title order={2} size="h4" className="breakable">
-            {request.event_type ?? 'Request'}
-          </Title>
+          <div>
+            <BackLink href="/receiver">All received requests</BackLink>
+            <Title order={2} size="h4" className="breakable">
+              {request.event_type ?? 'Request'}
+            </Title>
+          </div>
           <Fields
             of={{
               Signature: <Status of={request.verdict} />,
-              Received: <Timestamp at={request.at} />,
+              Received: <Timestamp at={request.at} show="exact" />,
               Response: describeResponse(request),
               Attempt: request.attempt,
               Event: request.event_id && <EventLink request={request} />,
@@ -39,10 +44,7 @@ export function ReceivedRequest({ id }: { id: string }) {
                 Headers
               </Title>
               <Headers headers={request.headers} />
-              <Title order={3} size="h5">
-                Body
-              </Title>
-              <Payload text={request.body} label="Body" />
+              <PayloadViewer text={request.body} label="Body" />
             </>
           )}
         </Stack>

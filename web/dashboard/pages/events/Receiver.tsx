@@ -1,7 +1,7 @@
 import { Alert, Group, Stack, Text, Title } from '@mantine/core';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, PagedTable } from '../../parts/DataTable.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/FormDialog.tsx';
 import { EmptyState, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
@@ -12,6 +12,7 @@ import { useClient } from '../../service/client.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { ReceivedRow, ReceiverState } from '../../service/types.ts';
+import { SendTestEvent } from './EndpointActions.tsx';
 import { describeResponse, ReceiverBehavior } from './ReceiverBehavior.tsx';
 
 export function Receiver() {
@@ -96,7 +97,16 @@ function ReceiverDetails({ receiver }: { receiver: ReceiverState }) {
         columns={columns}
         rowKey={(request) => request.id}
         href={(request) => `/receiver/${request.id}`}
-        empty="No requests yet. Send a test event under Endpoints, or send a write request. Requests are kept for one day."
+        empty={
+          <>
+            No requests yet. Send a test event, or send a write request. Requests are kept for one day.
+            {may('operator') && (
+              <Group justify="center" mt="sm">
+                <SendTestEvent id={receiver.webhook_id} look={primary} />
+              </Group>
+            )}
+          </>
+        }
       />
     </Stack>
   );

@@ -9,16 +9,22 @@ import { useSession } from '../../service/session.tsx';
 import type { ReceiverState } from '../../service/types.ts';
 
 const responses = [
+  { value: '200', label: '200 OK' },
   { value: '500', label: '500 Internal Server Error' },
   { value: '503', label: '503 Service Unavailable' },
   { value: '429', label: '429 Too Many Requests' },
   { value: '404', label: '404 Not Found' },
   { value: '410', label: '410 Gone (disables the endpoint)' },
   { value: '302', label: '302 Found' },
-  { value: '200', label: '200 OK' },
   { value: 'close', label: 'Close the connection' },
   { value: 'other', label: 'Other status' },
 ];
+
+/** The option that stands for a status; null closes the connection. */
+function toOption(status: number | null): string {
+  if (status === null) return 'close';
+  return responses.some(({ value }) => value === String(status)) ? String(status) : 'other';
+}
 
 type Change = (body: Body<'receiver.update'>) => Promise<unknown>;
 
@@ -38,7 +44,14 @@ export function ReceiverBehavior({ receiver }: { receiver: ReceiverState }) {
           <ActionButton action={() => change({ status: 200, delay_ms: 0, times: null })}>Reset to 200</ActionButton>
         )}
       </Group>
-      {may('operator') && <ResponseForm change={change} />}
+      {may('operator') && (
+        <ResponseForm
+          // Keyed, so that the form starts over from the behavior in force.
+          key={JSON.stringify(receiver)}
+          receiver={receiver}
+          change={change}
+        />
+      )}
     </Stack>
   );
 }
@@ -54,8 +67,9 @@ function duration({ times }: ReceiverState): string {
   return times === 1 ? 'for the next request' : `for the next ${times} requests`;
 }
 
-function ResponseForm({ change }: { change: Change }) {
-  const [response, setResponse] = useState('500');
+/** The behavior in force, and what replaces it. */
+function ResponseForm({ receiver: { status, delay_ms, times }, change }: { receiver: ReceiverState; change: Change }) {
+  const [response, setResponse] = useState(() => toOption(status));
   const { mutate, isPending, error } = useAction((form: FormData) =>
     change({
       status: response === 'close' ? null : Number(response === 'other' ? form.get('status') : response),
@@ -77,10 +91,37 @@ function ResponseForm({ change }: { change: Change }) {
           onChange={({ currentTarget }) => setResponse(currentTarget.value)}
         />
         {response === 'other' && (
-          <TextInput label="Status" name="status" type="number" min={200} max={599} required w={100} />
+          <TextInput
+            label="Status"
+            name="status"
+            type="number"
+            min={200}
+            max={599}
+            required
+            w={100}
+            defaultValue={status ?? ''}
+          />
         )}
-        <TextInput label="Delay (s)" name="delay_s" type="number" min={0} max={20} step="0.1" w={110} />
-        <TextInput label="Requests" name="times" type="number" min={1} max={1_000_000} placeholder="All" w={110} />
+        <TextInput
+          label="Delay (s)"
+          name="delay_s"
+          type="number"
+          min={0}
+          max={20}
+          step="0.1"
+          w={110}
+          defaultValue={delay_ms === 0 ? '' : delay_ms / 1000}
+        />
+        <TextInput
+          label="Requests"
+          name="times"
+          type="number"
+          min={1}
+          max={1_000_000}
+          placeholder="All"
+          w={110}
+          defaultValue={times ?? ''}
+        />
         <Button type="submit" variant="light" loading={isPending}>
           Apply
         </Button>

@@ -1,18 +1,30 @@
-import { Progress, Stack, Text, TextInput } from '@mantine/core';
+import { Group, Progress, Stack, Text, TextInput } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useState } from 'react';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { toLocal, toUtc } from '../../parts/Timestamp.tsx';
-import { call } from '../../service/api.ts';
+import { type ApiError, call, type ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
+import type { Webhook } from '../../service/types.ts';
+import { canSendPending, SendPendingNow } from './SendPendingNow.tsx';
 
 const day_ms = 86_400_000;
 
 /** Resends all failed events since a chosen time, in batches; with an endpoint, only to that one. */
-export function ResendFailed({ webhook_id }: { webhook_id?: string }) {
+export function ResendFailed({ webhook }: { webhook?: Webhook }) {
   const { client_id } = useClient();
+  const webhook_id = webhook?.id;
+  const anything = useAnythingFailed(webhook_id);
+  const sendable = webhook && canSendPending(webhook) ? webhook : undefined;
   const [since, setSince] = useState(() => toLocal(new Date(Date.now() - day_ms).toISOString()));
+  const [opened, setOpened] = useState(false);
+  const count = useQuery(
+    'failedEvents.count',
+    { client_id },
+    { query: { since: toUtc(since), webhook_id }, live: ['events'], enabled: opened && since !== '' },
+  );
   const [progress, setProgress] = useState<{ resent: number; total: number }>();
   const resendAll = async () => {
     const range = { since: toUtc(since), ...(webhook_id === undefined ? {} : { webhook_id }) };
@@ -33,6 +45,9 @@ export function ResendFailed({ webhook_id }: { webhook_id?: string }) {
       opener={webhook_id === undefined ? 'Resend failed' : 'Recover failed'}
       title={webhook_id === undefined ? 'Resend failed events' : 'Recover failed events for this endpoint'}
       submit="Resend"
+      disabled={count.data?.events === 0}
+      onOpenChange={setOpened}
+      look={{ disabled: !anything && !sendable }}
       action={() => resendAll().finally(() => setProgress(undefined))}
       done={(resent) => <Text role="status">Resending {formatCount(resent)}.</Text>}
     >
@@ -44,7 +59,8 @@ export function ResendFailed({ webhook_id }: { webhook_id?: string }) {
         onChange={({ currentTarget }) => setSince(currentTarget.value)}
         data-autofocus
       />
-      {since !== '' && <FailedCount since={toUtc(since)} webhook_id={webhook_id} />}
+      {since !== '' && <FailedCount query={count} />}
+      {sendable && <SendPending webhook={sendable} />}
       {progress && (
         <Stack gap={4}>
           <Text size="sm" role="status">
@@ -60,9 +76,29 @@ export function ResendFailed({ webhook_id }: { webhook_id?: string }) {
   );
 }
 
-function FailedCount({ since, webhook_id }: { since: string; webhook_id: string | undefined }) {
+/** Whether an event of the last 30 days is failed now. */
+function useAnythingFailed(webhook_id: string | undefined): boolean {
   const { client_id } = useClient();
-  const query = useQuery('failedEvents.count', { client_id }, { query: { since, webhook_id }, live: ['events'] });
+  // Computed once: every other time would be another query.
+  const [since] = useState(() => new Date(Date.now() - 30 * day_ms).toISOString());
+  const { data } = useQuery('failedEvents.count', { client_id }, { query: { since, webhook_id }, live: ['events'] });
+  return data !== undefined && data.events + data.stuck > 0;
+}
+
+/** Pending events are not failed: what an operator who comes to recover an endpoint usually wants is this. */
+function SendPending({ webhook }: { webhook: Webhook }) {
+  return (
+    <Group gap="xs">
+      <Text size="sm">
+        {webhook.pending === 1 ? '1 delivery waits' : `${webhook.pending.toLocaleString()} deliveries wait`} for the
+        next attempt.
+      </Text>
+      <SendPendingNow webhook={webhook} />
+    </Group>
+  );
+}
+
+function FailedCount({ query }: { query: UseQueryResult<ResponseOf<'failedEvents.count'>, ApiError> }) {
   return (
     <QueryResult query={query}>
       {({ events, stuck }) => (
@@ -73,7 +109,7 @@ function FailedCount({ since, webhook_id }: { since: string; webhook_id: string 
               : `${formatCount(events)} failed in this period. Each is resent to the endpoints where it failed.`}
           </Text>
           <Text size="sm" c="dimmed">
-            Pending events are not included: they are retried automatically.
+            Pending events are retried automatically and are not included.
           </Text>
           {stuck > 0 && (
             <Text size="sm" c="dimmed">

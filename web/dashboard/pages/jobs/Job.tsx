@@ -1,11 +1,11 @@
-import { Anchor, Stack } from '@mantine/core';
+import { Anchor, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import { type Column, TableSection } from '../../parts/DataTable.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { BackLink, PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
-import { Status, statusLabel } from '../../parts/Status.tsx';
+import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
@@ -14,7 +14,8 @@ import type { Job, JobRow } from '../../service/types.ts';
 import { JobActions } from './JobActions.tsx';
 import { JobEvent } from './JobEvent.tsx';
 import { JobNotice } from './JobNotice.tsx';
-import { describeFailure, duration, jobDuration, typeLabel } from './labels.ts';
+import { JobStatus, jobStatusLabel } from './JobStatus.tsx';
+import { describeFailure, duration, jobDuration, referenceLabel, typeLabel } from './labels.ts';
 import { Timeline } from './Timeline.tsx';
 
 export function JobPage({ job_id }: { job_id: string }) {
@@ -36,7 +37,7 @@ export function JobPage({ job_id }: { job_id: string }) {
         actions={job && <JobActions job={job} details_hidden={details_hidden} />}
         subtitle={job && `Job ${job_id} · ${job.account.org_id} · ${job.account.user_id} · ${job.emr}`}
       >
-        {job ? `${typeLabel(job.type)} · ${statusLabel(job.state)}` : `Job ${job_id}`}
+        {job ? `${typeLabel(job.type)} · ${jobStatusLabel(job)}` : `Job ${job_id}`}
       </PageTitle>
       <QueryResult query={query}>
         {(response) => <JobDetails job={response.job} details_hidden={details_hidden} />}
@@ -54,6 +55,7 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
     <Stack>
       {details_hidden && <HiddenDetails kind="job" id={String(job.job_id)} />}
       <JobNotice job={job} />
+      <EditedFrom job={job} />
       <div className="columns">
         <Section title="Timeline">
           <Timeline job={job} />
@@ -85,7 +87,7 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
       />
       {!details_hidden && (
         <Section title="Request">
-          <Fields of={Object.fromEntries(flatten(job.input))} />
+          <Fields of={Object.fromEntries(job.request.flatMap(describeField))} />
         </Section>
       )}
       <Section title="Event">
@@ -110,6 +112,22 @@ function JobDetails({ job, details_hidden }: { job: Job; details_hidden: boolean
   );
 }
 
+/** The failed job that this one corrects, and its copy where the notice does not name it. */
+function EditedFrom({ job: { edited_from_job_id: from, edited_copy, error } }: { job: Job }) {
+  const links = [
+    ...(from === null ? [] : [{ text: 'Sent again from', job_id: from }]),
+    ...(edited_copy && error === null ? [{ text: 'Edited copy:', job_id: edited_copy.job_id }] : []),
+  ];
+  return links.map(({ text, job_id }) => (
+    <Text key={text} size="sm">
+      {text}{' '}
+      <Anchor component={Link} href={`/${job_id}`} size="sm">
+        Job {job_id}
+      </Anchor>
+    </Text>
+  ));
+}
+
 function PatientLink({ patient: { organization_id, id } }: { patient: NonNullable<Job['patient']> }) {
   const { linkTo } = useClient();
   return (
@@ -122,7 +140,7 @@ function PatientLink({ patient: { organization_id, id } }: { patient: NonNullabl
 const related_columns: Column<JobRow>[] = [
   { head: 'Job', cell: (each) => each.job_id },
   { head: 'Type', cell: (each) => typeLabel(each.type), phone: 'line' },
-  { head: 'Status', cell: (each) => <Status of={each.state} /> },
+  { head: 'Status', cell: (each) => <JobStatus job={each} /> },
   { head: 'Reason', cell: (each) => (each.error_code === null ? '–' : describeFailure(each.error_code).label) },
   { head: 'Accepted', cell: (each) => <Timestamp at={each.created_at} /> },
 ];
@@ -150,6 +168,22 @@ function runColumns(current_id: number): Column<Job['runs'][number]>[] {
     { head: 'Status', cell: (run) => <Status of={run.state} /> },
     { head: 'Accepted', cell: (run) => <Timestamp at={run.created_at} /> },
   ];
+}
+
+/** A field of the request with the names of what it refers to: `Harper Samplewell, MD (501)`. */
+function describeField({ name, value, names }: Job['request'][number]): [string, string | null][] {
+  const nameOf = (each: unknown) => {
+    const named = names.find((known) => known.value.toLowerCase() === String(each).toLowerCase());
+    return named && named.label !== named.value ? `${named.label} (${each})` : String(each);
+  };
+  if (Array.isArray(value) && value.every((each) => typeof each !== 'object')) {
+    return [[fieldLabel(name), value.map(nameOf).join(', ')]];
+  }
+  if (value === null || value === undefined || typeof value === 'object') return flatten({ [name]: value });
+  if (value === 'true' || value === 'false' || typeof value === 'boolean') {
+    return [[fieldLabel(name), String(value) === 'true' ? 'Yes' : 'No']];
+  }
+  return [[names.length > 0 ? referenceLabel(name) : fieldLabel(name), nameOf(value)]];
 }
 
 /** Labels and values of a request; nested fields are labeled with their parent, and lists are shown as JSON. */

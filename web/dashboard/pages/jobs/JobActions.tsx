@@ -1,5 +1,5 @@
 import { Button, Radio, Stack, Text, Textarea } from '@mantine/core';
-import { useLocation } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { CopyValue } from '../../parts/values.tsx';
 import { review_outcomes } from '../../service/api.gen.ts';
@@ -11,7 +11,7 @@ import type { Job } from '../../service/types.ts';
 import { Relink } from '../accounts/AccountActions.tsx';
 import { useAccounts } from '../accounts/useAccounts.ts';
 import { toCurl } from './curl.ts';
-import { describeFailure, review_labels } from './labels.ts';
+import { canRunAgainHelp, describeFailure, review_labels } from './labels.ts';
 
 export function JobActions({ job, details_hidden }: { job: Job; details_hidden: boolean }) {
   const { may, sandbox, sees_patients, operator } = useSession();
@@ -33,7 +33,8 @@ function Changes({ job }: { job: Job }) {
       {canCancel(job) && <Cancel job={job} />}
       {job.state === 'parked' && <RelinkAccount job={job} />}
       {job.state === 'needs_review' && job.review === null && <Resolve job={job} />}
-      {job.not_again === null && <RunAgain job={job} />}
+      {job.not_again === null && canRunAgainHelp(job.error_code, job.not_editable === null) && <RunAgain job={job} />}
+      {job.not_editable === null && <EditAndSend job={job} />}
     </>
   );
 }
@@ -65,11 +66,25 @@ function RelinkAccount({ job }: { job: Job }) {
   return null;
 }
 
+function EditAndSend({ job: { job_id, error_code } }: { job: Job }) {
+  return (
+    <Button
+      component={Link}
+      href={`/${job_id}/edit`}
+      size="compact-sm"
+      variant={error_code !== null && describeFailure(error_code).send_again === 'corrected' ? 'filled' : 'default'}
+    >
+      Edit and send again
+    </Button>
+  );
+}
+
 function RunAgain({ job: { job_id, error_code } }: { job: Job }) {
   const { client_id } = useClient();
   const [, navigate] = useLocation();
   return (
     <FormDialog
+      name="run-again"
       opener="Run again"
       title={`Run job ${job_id} again`}
       submit="Run again"
@@ -91,8 +106,10 @@ function RunAgain({ job: { job_id, error_code } }: { job: Job }) {
 }
 
 /** Whether it waits and has sent nothing to the EMR. The server decides again. */
-function canCancel({ state, steps }: Job): boolean {
-  return (state === 'queued' || state === 'parked') && !steps.some(({ kind }) => kind === 'intent');
+function canCancel({ state, steps, next_try_at, waits_for }: Job): boolean {
+  const waits =
+    state === 'retrying' ? next_try_at !== null || waits_for !== null : state === 'queued' || state === 'parked';
+  return waits && !steps.some(({ kind }) => kind === 'intent');
 }
 
 function Cancel({ job: { job_id } }: { job: Job }) {

@@ -1,4 +1,5 @@
 import { Anchor, Group, Stack, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
@@ -33,24 +34,39 @@ export function JobEvent({ job }: { job: Job }) {
   );
 }
 
+/** One line; the attempts of a delivery that is not healthy are shown, those of a delivered one on request. */
 function DeliveryRow({ delivery }: { delivery: Delivery }) {
+  const { url, tries, next_try_at } = delivery;
+  const delivered = deliveryStatus(delivery) === 'success';
+  const [opened, { toggle }] = useDisclosure(!delivered);
+  const last = tries.at(-1);
   return (
     <Stack gap="xs" mt="md">
       <Group gap="xs">
         <Status of={deliveryStatus(delivery)} />
         <Text size="sm" className="breakable">
-          {delivery.url}
+          {url}
         </Text>
-        {delivery.next_try_at && (
+        {delivered && last && (
           <Text size="sm" c="dimmed">
-            Next attempt: <Timestamp at={delivery.next_try_at} />
+            {last.status_code} in {duration(last.duration_ms)} · <Timestamp at={last.at} />
+          </Text>
+        )}
+        {delivered && tries.length > 1 && (
+          <Anchor component="button" type="button" size="sm" aria-expanded={opened} onClick={toggle}>
+            {tries.length} attempts
+          </Anchor>
+        )}
+        {next_try_at && (
+          <Text size="sm" c="dimmed">
+            Next attempt: <Timestamp at={next_try_at} />
           </Text>
         )}
       </Group>
-      {delivery.tries.length > 0 && (
+      {opened && tries.length > 0 && (
         <DataTable
-          label={`Attempts to ${delivery.url}`}
-          rows={delivery.tries}
+          label={`Attempts to ${url}`}
+          rows={tries}
           columns={columns}
           rowKey={(each) => each.attempt}
           empty=""
@@ -62,7 +78,7 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
 
 const columns: Column<DeliveryAttempt>[] = [
   { head: 'Attempt', cell: (each) => each.attempt },
-  { head: 'Time', cell: (each) => <Timestamp at={each.at} /> },
+  { head: 'Time', cell: (each) => <Timestamp at={each.at} show="exact" /> },
   { head: 'Response', cell: (each) => each.status_code ?? each.problem ?? 'None' },
   { head: 'Duration', cell: (each) => duration(each.duration_ms), align: 'right' },
 ];

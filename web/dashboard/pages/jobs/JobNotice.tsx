@@ -2,8 +2,12 @@ import { Alert, Anchor, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { textOr } from '../../parts/labels.ts';
+import { statusLabel } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
+import { useClient } from '../../service/client.tsx';
+import { useSession } from '../../service/session.tsx';
 import type { Job } from '../../service/types.ts';
+import { failingStepLabel } from './JobStatus.tsx';
 import { describeFailure, review_labels } from './labels.ts';
 
 /** What an operator needs to know about the job: what went wrong and what to do, or what it is waiting for. */
@@ -55,31 +59,73 @@ function listPendingMarkers({ steps }: Job): string[] {
 }
 
 function FailureNotice({ job, error }: { job: Job; error: NonNullable<Job['error']> }) {
-  const { label, cause, remedy } = describeFailure(error.code);
+  const { label } = describeFailure(error.code);
   const newer = job.runs.find(({ job_id }) => job_id > job.job_id);
+  const repaired = newer ?? job.edited_copy;
   return (
-    <Alert color={newer || job.state === 'cancelled' ? 'gray' : 'red'} title={label}>
-      <Text size="sm" className="breakable">
-        {textOr(error.message, '')}
+    <Alert
+      color={repaired || job.state === 'cancelled' ? 'gray' : 'red'}
+      title={<span className="breakable">{textOr(error.message, '') || label}</span>}
+    >
+      <Text size="sm">
+        {label} <code className="secondary">{error.code}</code>
       </Text>
-      <Text size="sm" c="dimmed">
-        {cause}
-      </Text>
-      <Text size="sm" fw={500} mt="xs">
-        {newer ? (
+      <Text size="sm" fw={500} mt="xs" component="div">
+        {repaired ? (
           <>
-            It was run again as{' '}
-            <Anchor component={Link} href={`/${newer.job_id}`} size="sm">
-              job {newer.job_id}
-            </Anchor>
-            .
+            {newer ? 'It was run again as' : 'Edited copy:'}{' '}
+            <Anchor component={Link} href={`/${repaired.job_id}`} size="sm">
+              {newer ? 'job' : 'Job'} {repaired.job_id}
+            </Anchor>{' '}
+            · {statusLabel(repaired.state)}
           </>
         ) : (
-          `${remedy} ${nextStep(job, error.code)}`
+          <Remedy job={job} code={error.code} />
         )}
       </Text>
     </Alert>
   );
+}
+
+/** What to do, with links to where it can be done. */
+function Remedy({ job, code }: { job: Job; code: string }) {
+  const { linkTo } = useClient();
+  const { may } = useSession();
+  const { remedy, send_again } = describeFailure(code);
+  const { existing_patient: chart, organization_id } = job;
+  const provider = code === 'slot_taken' ? findProvider(job) : undefined;
+  const edits = send_again === 'corrected' && job.not_editable === null && may('operator');
+  return (
+    <>
+      {edits ? 'Correct the request with “Edit and send again”.' : `${remedy} ${nextStep(job, code)}`}
+      {chart && (
+        <div>
+          {chart.id === null ? (
+            `The existing chart has the MRN ${chart.mrn}.`
+          ) : (
+            <Anchor component={Link} href={linkTo(`/records/${chart.organization_id}/patients/${chart.id}`)} size="sm">
+              Open the existing chart (MRN {chart.mrn})
+            </Anchor>
+          )}
+        </div>
+      )}
+      {provider && (
+        <div>
+          <Anchor component={Link} href={linkTo(`/records/${organization_id}/providers/${provider.id}`)} size="sm">
+            Availability of {provider.label}
+          </Anchor>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** The provider whom the request names. */
+function findProvider({ request }: Job): { id: string; label: string } | undefined {
+  for (const { names } of request) {
+    for (const { label, record } of names) if (record?.kind === 'providers') return { id: record.id, label };
+  }
+  return undefined;
 }
 
 /** How to repeat the write. It follows the remedy and must not contradict it. */
@@ -95,8 +141,9 @@ function Waiting({ job }: { job: Job }) {
   if (job.state === 'parked') {
     return (
       <Notice title="Waiting for re-linking">
-        {textOr(job.account_reason, 'The account must be re-linked.')} Waiting since <Timestamp at={job.parked_since} />
-        . The job resumes after re-linking; otherwise it fails on <Timestamp at={findDeadline(job)} />.
+        {textOr(job.account_reason, 'The account must be re-linked.')} Waiting since{' '}
+        <Timestamp at={job.parked_since} show="clock" />. The job resumes after re-linking; otherwise it fails on{' '}
+        <Timestamp at={findDeadline(job)} show="clock" />.
       </Notice>
     );
   }
@@ -110,10 +157,18 @@ function Waiting({ job }: { job: Job }) {
       </Notice>
     );
   }
-  if (job.state !== 'queued' || job.error === null) return null;
+  if (job.state !== 'retrying' || job.error === null) return null;
   return (
-    <Notice title="Waiting for the next attempt">
-      {job.error.message} Next attempt: <Timestamp at={job.next_try_at} />
+    <Notice title={textOr(job.error.message, describeFailure(job.error.code).label)}>
+      {failingStepLabel(job)} · failing since <Timestamp at={job.retrying_since} /> ·{' '}
+      {job.next_try_at === null ? (
+        `attempt ${job.attempts} is running`
+      ) : (
+        <>
+          next attempt <Timestamp at={job.next_try_at} />
+        </>
+      )}
+      . It is retried for an hour; nothing has to be done unless {job.emr} stays down.
     </Notice>
   );
 }

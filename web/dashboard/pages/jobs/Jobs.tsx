@@ -4,7 +4,6 @@ import { Route, Switch } from 'wouter';
 import { type Column, PagedTable, type Selection } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { DocsLink, PageTitle } from '../../parts/layout.tsx';
-import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { AccountName } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
@@ -12,16 +11,20 @@ import { useRequestedPatient } from '../../service/patientRequest.tsx';
 import { usePages } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
 import type { JobRow } from '../../service/types.ts';
+import { EditJobPage } from './EditJob.tsx';
 import { ExportJobs } from './ExportJobs.tsx';
 import { JobPage } from './Job.tsx';
-import { JobFilters, useJobFilters } from './JobFilters.tsx';
-import { describeFailure, jobDuration, review_labels, typeLabel } from './labels.ts';
+import { JobFilters, useJobFilters, useUnknownState } from './JobFilters.tsx';
+import { JobListHead } from './JobListHead.tsx';
+import { failingStepLabel, JobStatus } from './JobStatus.tsx';
+import { canRunAgainHelp, describeFailure, jobDuration, review_labels, typeLabel } from './labels.ts';
 import { RunAgainMany } from './RunAgainMany.tsx';
 import { type JobPatients, useJobPatients } from './useJobPatients.ts';
 
 export default function Jobs() {
   return (
     <Switch>
+      <Route path="/:job_id/edit">{({ job_id }) => <EditJobPage key={job_id} job_id={job_id} />}</Route>
       <Route path="/:job_id">{({ job_id }) => <JobPage key={job_id} job_id={job_id} />}</Route>
       <Route>
         <JobList />
@@ -43,6 +46,7 @@ function JobList() {
   const url_filters = useJobFilters();
   const about_patient = { ...(mrn !== '' && { mrn }), ...(reference !== '' && { reference }) };
   const searched = Object.keys(about_patient).length > 0;
+  const unknown_state = useUnknownState();
   const filtered = searched || Object.values(url_filters).some((value) => value !== '');
   const filters: Record<string, string> = { ...url_filters, ...about_patient };
   // Every read of a patient's jobs is in the audit log, so that list has no live updates.
@@ -67,7 +71,8 @@ function JobList() {
   return (
     <>
       <PageTitle actions={sees_patients && <ExportJobs filters={filters} />}>Jobs</PageTitle>
-      <JobFilters {...{ mrn, setMrn, reference, setReference, filtered }} />
+      <JobFilters {...{ mrn, setMrn, reference, setReference }} />
+      <JobListHead filters={filters} searched={searched} unknown_state={unknown_state} />
       {patients.error && <ErrorAlert error={patients.error} retry={patients.retry} />}
       {chosen.length > 0 && (
         <Group mb="sm" gap="sm" role="region" aria-label="Selected jobs">
@@ -84,6 +89,8 @@ function JobList() {
         columns={listColumns(patients)}
         rowKey={(job) => job.job_id}
         href={(job) => `/${job.job_id}`}
+        // The reason and the MRN arrive after the list.
+        lines={({ error_code }) => (error_code === null ? 2 : 4)}
         {...(may('operator') ? { selection } : {})}
         empty={
           filtered ? (
@@ -100,17 +107,18 @@ function JobList() {
   );
 }
 
-/** Whether running it again may make sense. The server decides about each one. */
-function isUnfixed({ state, review_outcome }: JobRow): boolean {
-  return state === 'failed' || state === 'partial' || (state === 'needs_review' && review_outcome === 'not_done');
+/** Whether running it again can help. The server decides about each one. */
+function isUnfixed({ state, review_outcome, error_code }: JobRow): boolean {
+  if (state === 'needs_review') return review_outcome === 'not_done';
+  return (state === 'failed' || state === 'partial') && canRunAgainHelp(error_code, true);
 }
 
 function listColumns(patients: JobPatients): Column<JobRow>[] {
   return [
     { head: 'Job', cell: (job) => job.job_id },
     { head: 'Type', cell: (job) => <span className="unbroken">{typeLabel(job.type)}</span>, phone: 'line' },
-    { head: 'Status', cell: (job) => <Status of={job.state} /> },
-    { head: 'Reason', cell: (job) => renderReason(job, patients.of(job)?.message ?? null) },
+    { head: 'Status', cell: (job) => <JobStatus job={job} /> },
+    { head: 'Reason', cell: (job) => renderReason(job, patients.of(job)?.message) },
     {
       head: 'MRN',
       cell: (job) => {
@@ -140,12 +148,12 @@ function listColumns(patients: JobPatients): Column<JobRow>[] {
 }
 
 /** Why the job failed or waits: the label of its code, and what the EMR said. */
-function renderReason(job: JobRow, message: string | null): ReactNode {
+function renderReason(job: JobRow, message: string | null | undefined): ReactNode {
   const notes = [
     job.review_outcome && `Resolved: ${review_labels[job.review_outcome].toLowerCase()}`,
     job.state === 'parked' && 'The account must be re-linked',
     job.run_again_of !== null && `Rerun of job ${job.run_again_of}`,
-    job.finished_at === null && job.attempts > 1 && `Attempt ${job.attempts}`,
+    job.state === 'retrying' && failingStepLabel(job),
   ].filter((note) => typeof note === 'string');
   if (job.error_code === null && notes.length === 0) return '–';
   return (
@@ -153,14 +161,12 @@ function renderReason(job: JobRow, message: string | null): ReactNode {
       {job.error_code !== null && (
         <>
           <Text size="sm" fw={600}>
-            {describeFailure(job.error_code).label}
+            {describeFailure(job.error_code).label} <code className="secondary">{job.error_code}</code>
           </Text>
-          <code className="secondary">{job.error_code}</code>
-          {message && (
-            <Text size="sm" lineClamp={2} title={message}>
-              {message}
-            </Text>
-          )}
+          {/* Two lines, whether or not the text has arrived: rows must not grow under the pointer. */}
+          <Text size="sm" lineClamp={2} mih="2lh" title={message ?? ''}>
+            {message}
+          </Text>
         </>
       )}
       {notes.map((note) => (

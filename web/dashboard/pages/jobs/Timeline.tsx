@@ -1,9 +1,10 @@
-import { Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import { Icon } from '../../parts/Icon.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { Job } from '../../service/types.ts';
 import { duration } from './labels.ts';
-import { toTimeline } from './stepLabels.ts';
+import { type TimelineLine, toTimeline } from './stepLabels.ts';
 
 /** What happened to a job, with the time since it was accepted. */
 export function Timeline({ job }: { job: Job }) {
@@ -20,26 +21,42 @@ export function Timeline({ job }: { job: Job }) {
           Accepted
         </Text>
         <div className="secondary offset">
-          <Timestamp at={job.created_at} />
+          <Timestamp at={job.created_at} show="exact" />
         </div>
       </li>
       {lines.map((line) => (
-        <li key={line.key}>
-          <span className="timeline-icon">
-            <Icon name={line.icon} size={14} color={line.color} />
-          </span>
-          <div className="timeline-text">
-            <Text size="sm">{line.text}</Text>
-            {line.duration && <div className="secondary">Took {line.duration}</div>}
-          </div>
-          <div className="secondary offset">
-            +{duration(Date.parse(line.at) - accepted_ms)}
-            <div>
-              <Timestamp at={line.at} />
-            </div>
-          </div>
-        </li>
+        <Line key={line.key} line={line} accepted_ms={accepted_ms} />
       ))}
     </ol>
+  );
+}
+
+function Line({ line, accepted_ms }: { line: TimelineLine; accepted_ms: number }) {
+  const [opened, { toggle }] = useDisclosure(false);
+  const { repeats } = line;
+  return (
+    <>
+      <li>
+        <span className="timeline-icon">
+          <Icon name={line.icon} size={14} color={line.color} />
+        </span>
+        <div className="timeline-text">
+          <Text size="sm">{line.text}</Text>
+          {line.duration && <div className="secondary">Took {line.duration}</div>}
+          {repeats && (
+            <Anchor component="button" type="button" size="sm" aria-expanded={opened} onClick={toggle}>
+              {opened ? 'Hide the attempts' : 'Show the attempts'}
+            </Anchor>
+          )}
+        </div>
+        <div className="secondary offset">
+          +{duration(Date.parse(line.at) - accepted_ms)}
+          <div>
+            <Timestamp at={line.at} show="exact" />
+          </div>
+        </div>
+      </li>
+      {opened && repeats?.map((each) => <Line key={each.key} line={each} accepted_ms={accepted_ms} />)}
+    </>
   );
 }

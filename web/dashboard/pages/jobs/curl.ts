@@ -1,3 +1,4 @@
+import { quoted } from '../../parts/shell.ts';
 import { job_requests } from '../../service/api.gen.ts';
 import type { Job } from '../../service/types.ts';
 
@@ -34,9 +35,4 @@ function form(fields: readonly (readonly [string, unknown])[], file_field: strin
     .filter(([name]) => name !== file_field)
     .map(([name, value]) => `--form-string ${quoted(`${name}=${value}`)}`);
   return [...texts, `-F ${quoted(`${file_field}=@FILE`)}`];
-}
-
-/** In single quotes a shell interprets nothing; a quote itself is written outside of them. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

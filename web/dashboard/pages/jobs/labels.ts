@@ -1,8 +1,14 @@
+import { fieldLabel } from '../../parts/labels.ts';
 import { failures, job_types, type review_outcomes } from '../../service/api.gen.ts';
 import type { JobRow } from '../../service/types.ts';
 
 export function typeLabel(type: string): string {
   return (job_types as Record<string, string>)[type] ?? type;
+}
+
+/** The label of a field that names a record, which is shown by its name: `Provider`, not `Provider ID`. */
+export function referenceLabel(name: string): string {
+  return fieldLabel(name).replace(/( EMR)? ID$/, '');
 }
 
 export const review_labels: Record<(typeof review_outcomes)[number], string> = {
@@ -36,6 +42,16 @@ export function age(at: string): string {
 export function describeFailure(code: string): Failure {
   const label = code.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
   return (failures as Record<string, Failure>)[code] ?? { label, cause: '', remedy: '', send_again: 'unchanged' };
+}
+
+/**
+ * Whether running a job again can help. Where only other values can, the request is edited; without that, the cause may
+ * have been fixed in the EMR.
+ */
+export function canRunAgainHelp(code: string | null, editable: boolean): boolean {
+  if (code === null) return true;
+  const { send_again } = describeFailure(code);
+  return send_again === 'unchanged' || send_again === 'if_not_saved' || (send_again === 'corrected' && !editable);
 }
 
 type Failure = {

@@ -4,20 +4,66 @@ import type { JobStep } from '../../service/types.ts';
 import { describeFailure, duration } from './labels.ts';
 
 /** One line of a job's timeline. */
-export type TimelineLine = { key: string; at: string; text: string; duration: string; icon: IconName; color: string };
+export type TimelineLine = {
+  key: string;
+  at: string;
+  text: string;
+  duration: string;
+  icon: IconName;
+  color: string;
+  /** Attempts that failed in the same way, which the line stands for. */
+  repeats?: TimelineLine[];
+};
+type AttemptLine = TimelineLine & { attempt: number; signature: string };
 
 /** A job's steps as lines of text: a write and its outcome are one line. `finished`: no response can arrive anymore. */
 export function toTimeline(steps: readonly JobStep[], emr: string, finished: boolean): TimelineLine[] {
-  const lines: TimelineLine[] = [];
+  const lines: AttemptLine[] = [];
   for (const [n, step] of steps.entries()) {
     const outcome = step.kind === 'intent' ? findOutcome(steps, n) : undefined;
     // Already part of the line of its intent.
     if (step.kind === 'outcome' && findIntent(steps, n)) continue;
     const took = outcome ? between(step, outcome) : step.kind === 'note' ? listDuration(step, steps[n - 1]) : '';
     const text = step.kind === 'note' ? noteLabel(step) : writeLabel(step, outcome, emr, finished);
-    lines.push({ key: String(n), at: step.at, text, duration: took, ...chooseLook(step, outcome) });
+    const { attempt, kind, name, detail } = step;
+    const signature = [kind, name, detail?.reason, outcome?.detail?.not_applied].join();
+    lines.push({ key: String(n), at: step.at, text, duration: took, attempt, signature, ...chooseLook(step, outcome) });
   }
-  return lines;
+  return collapseRepeats(lines);
+}
+
+/** Fewer attempts are shown one by one. */
+const repeats_min = 3;
+
+/** One line for each row of attempts that were retried in the same way. */
+function collapseRepeats(lines: readonly AttemptLine[]): TimelineLine[] {
+  const attempts = new Map<number, AttemptLine[]>();
+  for (const line of lines) attempts.set(line.attempt, [...(attempts.get(line.attempt) ?? []), line]);
+  const rows: AttemptLine[][][] = [];
+  for (const attempt of attempts.values()) {
+    const row = rows.at(-1);
+    const same = row?.[0] && signatureOf(row[0]) === signatureOf(attempt) && attempt.at(-1)?.icon === 'retry';
+    if (row && same) row.push(attempt);
+    else rows.push([attempt]);
+  }
+  return rows.flatMap((row): TimelineLine[] => (row.length < repeats_min ? row.flat() : [summarize(row)]));
+}
+
+function signatureOf(attempt: readonly AttemptLine[]): string {
+  return attempt.map(({ signature }) => signature).join('|');
+}
+
+function summarize(row: readonly AttemptLine[][]): TimelineLine {
+  const repeats = row.flat();
+  const [first, last] = [row[0]?.at(-1), repeats.at(-1)];
+  if (!first || !last) throw new Error('A row of attempts is empty.');
+  const step = row[0]?.find(({ icon }) => icon === 'cross');
+  const reason = first.text.replace(/ Retrying in [^.]*\.?.*$/, '');
+  return {
+    ...{ key: `repeats ${first.key}`, at: last.at, icon: last.icon, color: last.color, repeats },
+    text: `${row.length} attempts failed the same way. ${step ? step.text.replace(/ not saved\..*$/, ' not saved.') : 'Before the first write.'} ${reason}`,
+    duration: `${duration(Date.parse(last.at) - Date.parse(repeats[0]?.at ?? last.at))} in all`,
+  };
 }
 
 const good = 'var(--chart-succeeded)';

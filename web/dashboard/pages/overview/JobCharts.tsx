@@ -115,7 +115,7 @@ function listColumns<Name extends Exclude<keyof HistoryBin, 'at'>>(
   format: (value: number) => string,
 ): Column<HistoryBin>[] {
   return [
-    { head: 'From', cell: ({ at }) => <Timestamp at={at} /> },
+    { head: 'From', cell: ({ at }) => <Timestamp at={at} show="clock" /> },
     ...series.map(({ name, label }): Column<HistoryBin> => {
       const cell = (bin: HistoryBin) => (bin[name] === null ? '–' : format(bin[name]));
       return { head: label, align: 'right', cell };

@@ -9,8 +9,8 @@ export function RestoreNotice({ restore: { restored_at, backup_at, unfinished_jo
   return (
     <Alert color="yellow" title="Restored from a backup">
       <Text size="sm" mb="xs">
-        Restored <Timestamp at={restored_at} />. The backup is from <Timestamp at={backup_at} />. Anything that happened
-        after the backup is missing from the database:
+        Restored <Timestamp at={restored_at} show="clock" />. The backup is from{' '}
+        <Timestamp at={backup_at} show="clock" />. Anything that happened after the backup is missing from the database:
       </Text>
       <List size="sm">
         <List.Item>

@@ -1,10 +1,11 @@
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { NativeSelect, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import { Filters, MrnSearch } from '../../parts/FilterBar.tsx';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
 
 const url_filters = ['start_date', 'end_date', 'provider_ids', 'coverage_status', 'status'];
 
-/** Filters that say nothing about a patient are in the URL. The MRN is not, and is applied only when the form is submitted. */
+/** Filters that say nothing about a patient are in the URL. The MRN is not. */
 export function useDateFilters() {
   const { get } = useUrlFilters();
   const [mrn, setMrn] = useState('');
@@ -17,38 +18,33 @@ type Select = { name: string; label: string; options: { value: string; label: st
 type Props = { state: ReturnType<typeof useDateFilters>; selects?: readonly Select[] };
 
 export function DateFilters({ state, selects = [] }: Props) {
-  const { get, set } = useUrlFilters();
+  const { get, set, clear } = useUrlFilters();
+  const onClear = () => {
+    state.setMrn('');
+    clear();
+  };
   return (
-    <form
-      autoComplete="off"
-      onSubmit={(event) => {
-        event.preventDefault();
-        state.setMrn(String(new FormData(event.currentTarget).get('mrn') ?? '').trim());
-      }}
-    >
-      <Group align="flex-end" mb="md" gap="sm" className="filters">
-        {(['start_date', 'end_date'] as const).map((name) => (
-          <TextInput
-            key={name}
-            type="date"
-            label={name === 'start_date' ? 'From' : 'To'}
-            value={get(name)}
-            onChange={(event) => set(name, event.currentTarget.value)}
-            w={150}
-          />
-        ))}
-        {selects.map(({ name, label, options }) => (
-          <NativeSelect
-            key={name}
-            label={label}
-            value={get(name)}
-            data={[{ value: '', label: 'All' }, ...options]}
-            onChange={(event) => set(name, event.currentTarget.value)}
-          />
-        ))}
-        <TextInput name="mrn" label="Patient MRN" defaultValue={state.mrn} w={150} />
-        <Button type="submit">Search</Button>
-      </Group>
-    </form>
+    <Filters used={Object.keys(state.filters).length} onClear={onClear}>
+      {(['start_date', 'end_date'] as const).map((name) => (
+        <TextInput
+          key={name}
+          type="date"
+          label={name === 'start_date' ? 'From' : 'To'}
+          value={get(name)}
+          onChange={(event) => set(name, event.currentTarget.value)}
+          w={150}
+        />
+      ))}
+      {selects.map(({ name, label, options }) => (
+        <NativeSelect
+          key={name}
+          label={label}
+          value={get(name)}
+          data={[{ value: '', label: 'All' }, ...options]}
+          onChange={(event) => set(name, event.currentTarget.value)}
+        />
+      ))}
+      <MrnSearch mrn={state.mrn} setMrn={state.setMrn} />
+    </Filters>
   );
 }

@@ -106,7 +106,8 @@ export function money(amount: number | null): string {
 export function display(value: unknown, name = ''): ReactNode {
   if (value === null) return '';
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
-  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value)) return <Timestamp at={value} />;
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value))
+    return <Timestamp at={value} show="clock" />;
   if (typeof value === 'number') return money_names.test(name) ? money(value) : value.toLocaleString();
   if (typeof value === 'string') return isDecimal(value) && money_names.test(name) ? money(Number(value)) : value;
   return Array.isArray(value) && typeof value[0] === 'string' ? value.join(', ') : undefined;

@@ -45,7 +45,7 @@ export function SyncAge({ kind: { synced_at, first_sync_pending, refused_in } }:
   if (synced_at === null) return 'Not synced';
   return (
     <>
-      Synced {age(synced_at)} ago (<Timestamp at={synced_at} />)
+      Synced {age(synced_at)} ago (<Timestamp at={synced_at} show="clock" />)
     </>
   );
 }

@@ -1,12 +1,12 @@
 import { Alert, Anchor, Drawer, Group, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import { fieldLabel } from '../../parts/labels.ts';
+import { formatBytes } from '../../parts/PayloadViewer.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable, CopyValue, Fields } from '../../parts/values.tsx';
-import { error_messages } from '../../service/api.gen.ts';
 import type { RowOf } from '../../service/api.ts';
 import { curl } from '../jobs/curl.ts';
-import { findPath } from './requestPath.ts';
+import { findPath, findPattern } from './requestPath.ts';
 import { StatusCode } from './StatusCode.tsx';
 
 type RequestRow = RowOf<'requests.list'>;
@@ -27,24 +27,22 @@ export function RequestDrawer({ request, onClose }: { request: RequestRow | unde
 }
 
 function Details({ request }: { request: RequestRow }) {
-  const { client_id, job_id } = request;
+  const { client_id, job_id, code, message, remedy } = request;
   return (
     <Stack>
-      {request.code !== null && (
-        <Alert color={request.status >= 500 ? 'red' : 'orange'} title={fieldLabel(request.code)}>
-          <Text size="sm">{describeError(request)}</Text>
+      {code !== null && (
+        <Alert color={request.status >= 500 ? 'red' : 'orange'} title={message ?? fieldLabel(code)}>
+          <Stack gap="xs">
+            {remedy && <Text size="sm">{remedy}</Text>}
+            <Anchor href={`/docs/reference/errors#${code}`} size="sm" underline="always">
+              About {code}
+            </Anchor>
+          </Stack>
         </Alert>
       )}
       <Fields
         of={{
           Status: <StatusCode status={request.status} />,
-          Time: <Timestamp at={request.at} />,
-          Duration: `${request.duration_ms.toLocaleString()} ms`,
-          Client: request.client_name ?? 'Unauthenticated',
-          Account: request.account,
-          'Request ID': <Copyable value={request.id} label="request ID" />,
-          ...(request.code !== null && { 'Error code': <code>{request.code}</code> }),
-          ...(request.field !== null && { Field: <code>{request.field}</code> }),
           ...(job_id !== null &&
             client_id !== null && {
               Job: (
@@ -53,6 +51,15 @@ function Details({ request }: { request: RequestRow }) {
                 </Anchor>
               ),
             }),
+          Time: <Timestamp at={request.at} show="exact" />,
+          Duration: `${request.duration_ms.toLocaleString()} ms`,
+          ...(request.response_bytes !== null && { Response: formatBytes(request.response_bytes) }),
+          Endpoint: <code>{findPattern(request)}</code>,
+          Client: request.client_name ?? 'Unauthenticated',
+          Account: request.account,
+          'Request ID': <Copyable value={request.id} label="request ID" />,
+          ...(code !== null && { 'Error code': <code>{code}</code> }),
+          ...(request.field !== null && { Field: <code>{request.field}</code> }),
         }}
       />
       <Group>
@@ -60,10 +67,4 @@ function Details({ request }: { request: RequestRow }) {
       </Group>
     </Stack>
   );
-}
-
-/** The message of the error catalogue; what stood in its placeholders is not stored, except for the field. */
-function describeError({ code, field }: RequestRow): string {
-  const message = (error_messages as Record<string, string>)[code ?? ''] ?? '';
-  return message.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === 'field' && field ? field : '…'));
 }

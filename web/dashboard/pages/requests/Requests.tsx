@@ -2,10 +2,13 @@ import { Text } from '@mantine/core';
 import { type Column, PagedTable } from '../../parts/DataTable.tsx';
 import { type Filter, FilterBar, useFilters } from '../../parts/FilterBar.tsx';
 import { DocsLink, PageTitle } from '../../parts/layout.tsx';
+import { formatBytes } from '../../parts/PayloadViewer.tsx';
+import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { api_routes } from '../../service/api.gen.ts';
 import type { RowOf } from '../../service/api.ts';
 import { usePages } from '../../service/queries.ts';
+import { useSession } from '../../service/session.tsx';
 import { useClientOptions } from '../../service/useClientOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
 import { RequestDrawer } from './RequestDrawer.tsx';
@@ -15,7 +18,7 @@ import { StatusCode } from './StatusCode.tsx';
 type RequestRow = RowOf<'requests.list'>;
 
 const columns: Column<RequestRow>[] = [
-  { head: 'Time', cell: (request) => <Timestamp at={request.at} /> },
+  { head: 'Time', cell: (request) => <Timestamp at={request.at} show="exact" /> },
   { head: 'Status', cell: (request) => <StatusCode status={request.status} /> },
   {
     head: 'Request',
@@ -41,6 +44,14 @@ const columns: Column<RequestRow>[] = [
     align: 'right',
   },
   {
+    head: 'Response',
+    cell: ({ response_bytes }) => (
+      <span className="nowrap">{response_bytes === null ? '–' : formatBytes(response_bytes)}</span>
+    ),
+    align: 'right',
+    phone: 'hidden',
+  },
+  {
     head: 'Request ID',
     cell: (request) => <code className="secondary own-id">{request.id}</code>,
     phone: 'hidden',
@@ -55,8 +66,9 @@ const endpoint_options = [
 /** Recent API requests. Bodies and IP addresses are not stored. */
 export default function Requests() {
   const { get, set } = useUrlFilters();
+  const { sandbox } = useSession();
   const filters: Filter[] = [
-    { name: 'id', label: 'Request ID' },
+    { name: 'search', label: 'Path or request ID' },
     { name: 'client_id', label: 'Client', options: useClientOptions() },
     { name: 'endpoint', label: 'Endpoint', options: endpoint_options, searchable: true },
     {
@@ -71,16 +83,20 @@ export default function Requests() {
     },
     { name: 'duration_ms_min', label: 'Min. duration (ms)', type: 'number' },
   ];
-  const values = useFilters(filters);
+  const values = { ...useFilters(filters), ...usePeriod('from', 'to') };
   const filtered = Object.values(values).some(Boolean);
   const requests = usePages('requests.list', {}, { filters: values });
   const shown = requests.data?.find(({ id }) => id === get('request'));
   return (
     <>
-      <PageTitle subtitle="Recent API requests. Bodies, query strings and addresses are not stored.">
+      <PageTitle
+        subtitle={`Recent API requests. Bodies, query strings and addresses are not stored${sandbox ? '' : ', and paths only as patterns'}.`}
+      >
         Requests
       </PageTitle>
-      <FilterBar filters={filters} />
+      <FilterBar filters={filters}>
+        <PeriodFilter from="from" to="to" />
+      </FilterBar>
       <PagedTable
         query={requests}
         label="Requests"

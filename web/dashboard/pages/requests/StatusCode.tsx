@@ -1,9 +1,10 @@
 import { Badge } from '@mantine/core';
 
+/** Only errors have a color: most responses are successes. */
 export function StatusCode({ status }: { status: number }) {
-  const color = status >= 500 ? 'red' : status >= 400 ? 'orange' : 'green';
+  if (status < 400) return <span className="nowrap">{status}</span>;
   return (
-    <Badge color={color} variant="light">
+    <Badge color={status >= 500 ? 'red' : 'orange'} variant="light">
       {status}
     </Badge>
   );

@@ -1,7 +1,14 @@
 import { api_routes } from '../../service/api.gen.ts';
 import type { RowOf } from '../../service/api.ts';
 
-/** The path of a request, with ids masked. */
-export function findPath({ endpoint, path }: RowOf<'requests.list'>): string {
+type RequestRow = RowOf<'requests.list'>;
+
+/** The path of a request: the one that was sent, in the sandbox; else the endpoint's, with ids masked. */
+export function findPath(request: RequestRow): string {
+  return request.sent_path ?? findPattern(request);
+}
+
+/** The path of the request's endpoint; of an unknown route, with everything masked that no endpoint has. */
+export function findPattern({ endpoint, path }: RequestRow): string {
   return path ?? (api_routes as Record<string, { path: string }>)[endpoint]?.path ?? endpoint;
 }

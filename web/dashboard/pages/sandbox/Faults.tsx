@@ -1,5 +1,5 @@
-import { Group, Radio, SimpleGrid, Stack, Switch, Text } from '@mantine/core';
-import { useState } from 'react';
+import { Group, Paper, Radio, Stack, Switch, Text, Title } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { call } from '../../service/api.ts';
@@ -17,7 +17,17 @@ export function Faults({ state, editable }: { state: SandboxState; editable: boo
   // A switch moves immediately, before the server has responded.
   const isOn = ({ id, on }: Fault) =>
     toggle.isPending && toggle.variables.id === id ? toggle.variables.to !== 'off' : on;
-  const any = state.other_faults > 0 || state.switches.some(({ on }) => on);
+  const active = state.switches.filter(isOn);
+  const renderSwitch = (fault: Fault) => (
+    <Switch
+      key={fault.id}
+      label={fault.on && fault.once ? `${fault.label} (once)` : fault.label}
+      description={fault.description}
+      checked={isOn(fault)}
+      disabled={!editable}
+      onChange={({ currentTarget }) => toggle.mutate({ id: fault.id, to: currentTarget.checked ? mode : 'off' })}
+    />
+  );
   return (
     <Stack>
       {editable && (
@@ -34,29 +44,56 @@ export function Faults({ state, editable }: { state: SandboxState; editable: boo
         </Radio.Group>
       )}
       {toggle.error && <ErrorAlert error={toggle.error} />}
-      <SimpleGrid cols={1}>
-        {state.switches.map((fault) => (
-          <Switch
-            key={fault.id}
-            label={fault.on && fault.once ? `${fault.label} (once)` : fault.label}
-            description={fault.description}
-            checked={isOn(fault)}
-            disabled={!editable}
-            onChange={({ currentTarget }) => toggle.mutate({ id: fault.id, to: currentTarget.checked ? mode : 'off' })}
-          />
-        ))}
-      </SimpleGrid>
+      {active.length > 0 && (
+        <FaultGroup title={active.length === 1 ? '1 fault is on' : `${active.length} faults are on`} active>
+          {active.map(renderSwitch)}
+          {editable && (
+            <Group>
+              <ActionButton action={() => call('sandbox.faults.clear', {})}>Clear all faults</ActionButton>
+            </Group>
+          )}
+        </FaultGroup>
+      )}
+      <div className="fault-groups">
+        {groups.map(({ group, title }) => {
+          const inactive = state.switches.filter((fault) => fault.group === group && !isOn(fault));
+          return (
+            inactive.length > 0 && (
+              <FaultGroup key={group} title={title}>
+                {inactive.map(renderSwitch)}
+              </FaultGroup>
+            )
+          );
+        })}
+      </div>
       {state.other_faults > 0 && (
         <Text size="sm">
           {state.other_faults === 1 ? '1 more fault is' : `${state.other_faults} more faults are`} set through the
           control API.
         </Text>
       )}
-      {any && editable && (
+      {state.other_faults > 0 && active.length === 0 && editable && (
         <Group>
           <ActionButton action={() => call('sandbox.faults.clear', {})}>Clear all faults</ActionButton>
         </Group>
       )}
     </Stack>
+  );
+}
+
+const groups: { group: Fault['group']; title: string }[] = [
+  { group: 'down', title: 'Slow or unavailable' },
+  { group: 'lost', title: 'Response lost or damaged' },
+  { group: 'refused', title: 'Rejected or changed' },
+];
+
+function FaultGroup({ title, active, children }: { title: string; active?: true; children: ReactNode }) {
+  return (
+    <Paper withBorder p="md" component="section" aria-label={title} className={active ? 'active-faults' : ''}>
+      <Title order={3} size="h5" mb="sm">
+        {title}
+      </Title>
+      <Stack gap="sm">{children}</Stack>
+    </Paper>
   );
 }

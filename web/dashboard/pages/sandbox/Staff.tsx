@@ -1,8 +1,9 @@
-import { Code, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import type { SandboxState } from '../../service/types.ts';
 
@@ -15,8 +16,8 @@ export function Staff(props: { state: SandboxState; fetched_at: number; editable
   return (
     <>
       <Text size="sm" mb="xs">
-        Each new sign-in needs a one-time code. Passwords are in sandbox.json in the data folder. New codes in{' '}
-        {remaining} s.
+        Made-up people, with whom you sign in to Larkspur or link it. Each sign-in needs the current one-time code; the
+        next one comes in {remaining} s.
       </Text>
       <DataTable
         label="Practice staff"
@@ -41,13 +42,22 @@ function useSecondsLeft(seconds_left: number, fetched_at: number): number {
 const columns: Column<Person>[] = [
   { head: 'Username', cell: (person) => person.user_name },
   { head: 'Role', cell: (person) => person.role },
-  { head: 'Code', cell: (person) => <Code>{person.code}</Code> },
+  {
+    head: 'Password',
+    cell: ({ user_name, password }) => <Copyable value={password} label={`password of ${user_name}`} />,
+    phone: 'line',
+  },
+  {
+    head: 'One-time code',
+    cell: ({ user_name, code }) => <Copyable value={code} label={`one-time code of ${user_name}`} />,
+    phone: 'line',
+  },
   {
     head: 'Locked',
     cell: (person) =>
       person.locked_until ? (
         <>
-          Until <Timestamp at={person.locked_until} />
+          Until <Timestamp at={person.locked_until} show="clock" />
         </>
       ) : (
         'No'

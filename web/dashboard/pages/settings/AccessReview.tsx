@@ -202,8 +202,8 @@ function OpenReview({ review: { id, rows, started_at, started_by } }: { review: 
     <>
       <Group justify="space-between" mb="sm">
         <Text c="dimmed" size="sm">
-          Access as it was <Timestamp at={started_at} />, when {started_by} started this review. A decision changes
-          nothing by itself.
+          Access as it was <Timestamp at={started_at} show="clock" />, when {started_by} started this review. A decision
+          changes nothing by itself.
         </Text>
         <Group gap="xs">
           <Button size="sm" variant="default" onClick={confirmRest} disabled={missing === 0}>
@@ -268,7 +268,8 @@ function Attested({ review }: { review: Review }) {
       )}
       <Group justify="space-between">
         <Text size="sm">
-          Attested by {attested_by} <Timestamp at={attested_at} />, for the access of <Timestamp at={started_at} />.
+          Attested by {attested_by} <Timestamp at={attested_at} show="clock" />, for the access of{' '}
+          <Timestamp at={started_at} show="clock" />.
         </Text>
         <Group gap="xs">
           <ActionButton

@@ -1,5 +1,5 @@
 import { Button, ColorInput, Group, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
-import { useState } from 'react';
+import { useForm } from '@mantine/form';
 import { useLocation } from 'wouter';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { Erase } from '../../parts/Erase.tsx';
@@ -15,6 +15,7 @@ import type { ClientSettings } from '../../service/types.ts';
 import { LegalHolds, Periods } from './ClientRetention.tsx';
 import { Mode } from './Clients.tsx';
 import { EmrApps } from './EmrApps.tsx';
+import { LinkPreview } from './LinkPreview.tsx';
 import { NetworkAccess } from './NetworkAccess.tsx';
 import { Secrets } from './Secrets.tsx';
 
@@ -61,18 +62,23 @@ export function ClientPage({ client_id }: { client_id: string }) {
 
 function LinkSettings({ client }: { client: ClientSettings }) {
   const { may } = useSession();
-  const [logo, setLogo] = useState(client.logo);
-  const [color, setColor] = useState(client.colour ?? '');
+  const { name, logo, colour } = client;
+  const form = useForm({
+    initialValues: {
+      ...{ name, logo, colour: colour ?? '' },
+      frame_origins: client.frame_origins.join('\n'),
+      callback_urls: client.callback_urls.join('\n'),
+    },
+  });
   const save = useAction((body: Body<'clients.update'>) =>
     call('clients.update', { client_id: client.client_id }, { body }),
   );
   const read_only = !may('owner');
   const lines = (name: 'frame_origins' | 'callback_urls', label: string, description: string) => (
     <Textarea
-      name={name}
+      {...form.getInputProps(name)}
       label={label}
       description={description}
-      defaultValue={client[name].join('\n')}
       autosize
       minRows={2}
       readOnly={read_only}
@@ -84,64 +90,67 @@ function LinkSettings({ client }: { client: ClientSettings }) {
       withBorder
       p="md"
       component="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const form = new FormData(event.currentTarget);
+      onSubmit={form.onSubmit((values) =>
         save.mutate({
-          name: String(form.get('name')),
-          callback_urls: splitLines(form.get('callback_urls')),
-          frame_origins: splitLines(form.get('frame_origins')),
-          colour: color || null,
-          logo,
-        });
-      }}
+          ...values,
+          callback_urls: splitLines(values.callback_urls),
+          frame_origins: splitLines(values.frame_origins),
+          colour: values.colour || null,
+        }),
+      )}
     >
-      <Stack maw={640}>
-        <Title order={3} size="h4">
-          Link
-        </Title>
-        <TextInput
-          name="name"
-          label="Name"
-          description="Shown in Link"
-          defaultValue={client.name}
-          required
-          maxLength={100}
-          readOnly={read_only}
-          error={errorAt(save.error, 'name')}
-        />
-        {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
-        {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
-        <ColorInput
-          label="Color"
-          description="Button color in Link"
-          value={color}
-          onChange={setColor}
-          readOnly={read_only}
-          error={errorAt(save.error, 'colour')}
-          eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
-        />
-        <LogoField value={logo} onChange={setLogo} error={errorAt(save.error, 'logo')} read_only={read_only} />
-        {save.error && <ErrorAlert error={save.error} />}
-        {!read_only && (
-          <Group>
-            <Button type="submit" loading={save.isPending}>
-              Save
-            </Button>
-            {save.isSuccess && (
-              <Text size="sm" role="status">
-                Saved
-              </Text>
-            )}
-          </Group>
-        )}
-      </Stack>
+      <div className="link-settings">
+        <Stack>
+          <Title order={3} size="h4">
+            Link
+          </Title>
+          <TextInput
+            {...form.getInputProps('name')}
+            label="Name"
+            description="Shown in Link"
+            required
+            maxLength={100}
+            readOnly={read_only}
+            error={errorAt(save.error, 'name')}
+          />
+          {lines('frame_origins', 'Allowed origins', 'Pages that may embed Link. One origin per line')}
+          {lines('callback_urls', 'Redirect URLs', 'Where the hosted page may redirect to. One URL per line')}
+          <ColorInput
+            {...form.getInputProps('colour')}
+            label="Color"
+            description="Button color in Link"
+            readOnly={read_only}
+            error={errorAt(save.error, 'colour')}
+            eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
+          />
+          <LogoField
+            value={form.values.logo}
+            onChange={(logo) => form.setFieldValue('logo', logo)}
+            error={errorAt(save.error, 'logo')}
+            read_only={read_only}
+          />
+          {save.error && <ErrorAlert error={save.error} />}
+          {!read_only && (
+            <Group>
+              <Button type="submit" loading={save.isPending}>
+                Save
+              </Button>
+              {save.isSuccess && (
+                <Text size="sm" role="status">
+                  Saved
+                </Text>
+              )}
+            </Group>
+          )}
+        </Stack>
+        <LinkPreview name={form.values.name} color={form.values.colour} logo={form.values.logo} />
+      </div>
     </Paper>
   );
 }
 
-function splitLines(text: FormDataEntryValue | null): string[] {
-  return String(text ?? '')
+function splitLines(text: string): string[] {
+  return text
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');

@@ -33,7 +33,7 @@ export function Certificates({ error, app }: { error: ApiError | null; app?: Emr
         {certificate && <Checkbox name="remove_certificate" label="Remove the certificate and its key" />}
         {authorities.map(({ fingerprint, subject, expires_at }) => (
           <Text key={fingerprint} size="sm" className="breakable">
-            Authority: {subject}, expires <Timestamp at={expires_at} />
+            Authority: {subject}, expires <Timestamp at={expires_at} show="clock" />
           </Text>
         ))}
         <PemInput

@@ -226,7 +226,7 @@ function InviteOperator() {
         <>
           <Text size="sm">
             Send this link to the operator, who uses it to choose a password. It works once, expires{' '}
-            <Timestamp at={invitation.expires_at} />, and is not shown again.
+            <Timestamp at={invitation.expires_at} show="clock" />, and is not shown again.
           </Text>
           <Copyable label="link" value={invitation.link} />
         </>

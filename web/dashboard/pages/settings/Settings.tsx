@@ -12,11 +12,13 @@ import { Clients } from './Clients.tsx';
 import { Encryption } from './Encryption.tsx';
 import { Operators } from './Operators.tsx';
 import { Retention } from './Retention.tsx';
+import { SignInPolicy } from './SignInPolicy.tsx';
 
 const tabs: { path: string; label: string; owner?: true; content: ReactNode }[] = [
   { path: '/clients', label: 'Clients', content: <Clients /> },
   { path: '/operators', label: 'Operators', owner: true, content: <Operators /> },
   { path: '/access', label: 'Access review', owner: true, content: <Access /> },
+  { path: '/sign-in', label: 'Sign-in', owner: true, content: <SignInPolicy /> },
   { path: '/alerts', label: 'Alerts', owner: true, content: <Alerts /> },
   { path: '/encryption', label: 'Encryption', owner: true, content: <Encryption /> },
   { path: '/retention', label: 'Retention', owner: true, content: <Retention /> },
