@@ -30,10 +30,10 @@ export function addTrigger(program: Command, env: Environment): void {
       const type = readType(name);
       const sandbox = await requireSandbox(env);
       const event = await trigger(sandbox, type, options);
+      const job = event.job_id === undefined ? '' : `  job ${event.job_id}`;
+      if (!options.json) printLine({ text: event.type, symbol: '✓', style: 'green' }, `  ${event.id}${job}`);
       const url = options.open ? await findChart(sandbox, event) : undefined;
       if (options.json) return printJson({ event, ...(url !== undefined && { url }) });
-      const job = event.job_id === undefined ? '' : `  job ${event.job_id}`;
-      printLine({ text: event.type, symbol: '✓', style: 'green' }, `  ${event.id}${job}`);
       if (url === undefined) return;
       printLine({ text: url, url });
       await openInBrowser(url, env);
