@@ -1,5 +1,6 @@
 import { csvLine } from '../../../platform/csv.ts';
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
+import { editedCopy } from '../../../product/jobs/editedCopies.ts';
 import {
   countJobs,
   editedCopy,
