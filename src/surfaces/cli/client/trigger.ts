@@ -101,7 +101,7 @@ function readJob(body: unknown): Job | undefined {
   return Array.isArray(job?.timeline) ? job : undefined;
 }
 
-/** `Job 41: retrying (attempt 3). Larkspur responded with an error (500).` */
+/** `Job 41: retrying (attempt 3). The EMR responded with an error (500).` */
 function describeJob(job: Job): string {
   return `Job ${job.job_id}: ${[describeState(job).text, findReason(job)].filter(Boolean).join('. ')}`;
 }

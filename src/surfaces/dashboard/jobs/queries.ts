@@ -3,7 +3,6 @@ import type { Database, Fragment, Query } from '../../../platform/db/database.ts
 import { editedCopy } from '../../../product/jobs/editedCopies.ts';
 import {
   countJobs,
-  editedCopy,
   type JobFilters,
   type JobPatient,
   listJobs,

@@ -1,16 +1,14 @@
-import { Anchor, Group, Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useState } from 'react';
-import { Link } from 'wouter';
 import { ClockTime } from '../../parts/ClockTime.tsx';
 import { Icon } from '../../parts/Icon.tsx';
 import { fieldLabel, textOr } from '../../parts/labels.ts';
 import { Section } from '../../parts/layout.tsx';
-import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { describeLinkFailure } from '../accounts/linkFailures.ts';
-import { age, describeFailure, typeLabel } from '../jobs/labels.ts';
+import { age, describeFailure } from '../jobs/labels.ts';
 import { FailureGroup, type FailureGroupData } from './FailureGroup.tsx';
 import { Latest } from './Latest.tsx';
 import { Problem } from './Problem.tsx';
