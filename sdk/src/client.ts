@@ -34,7 +34,7 @@ export class Chartwire extends Resources {
     this.#transport = transport;
   }
 
-  /** The newest response that this client has received. With several requests at once, use `responseOf(result)`. */
+  /** The newest response that this client has received. With several requests at once, use `readResponse(result)`. */
   get lastResponse(): ReceivedResponse | undefined {
     return this.#transport.lastResponse;
   }

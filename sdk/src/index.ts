@@ -10,7 +10,7 @@ export {
   type Logger,
   type ReceivedResponse,
   type RequestOptions,
-  responseOf,
+  readResponse,
   type SentRequest,
 } from './transport.ts';
 export {

@@ -37,7 +37,7 @@ export type Hooks = {
 };
 
 /** The response that a result of this library came with: its headers, status and request ID. */
-export function responseOf(result: object): ReceivedResponse | undefined {
+export function readResponse(result: object): ReceivedResponse | undefined {
   return responses.get(result);
 }
 

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { afterEach, expect, test, vi } from 'vitest';
 import { Chartwire } from '../../sdk/src/client.ts';
 import { ConnectionError, RateLimitError, TimeoutError } from '../../sdk/src/errors.ts';
-import { type ReceivedResponse, responseOf, type SentRequest } from '../../sdk/src/transport.ts';
+import { type ReceivedResponse, readResponse, type SentRequest } from '../../sdk/src/transport.ts';
 import { startFlakyServer } from './flakyServer.ts';
 
 afterEach(() => vi.unstubAllEnvs());
@@ -72,7 +72,7 @@ test('hooks and a logger see each attempt, without MRNs, bodies and credentials,
     { attempt: 2 },
     { attempt: 2, status: 200, requestId: 'r2' },
   ]);
-  expect(responseOf(created)).toMatchObject({ status: 200, requestId: 'r2' });
+  expect(readResponse(created)).toMatchObject({ status: 200, requestId: 'r2' });
   expect(client.lastResponse?.headers.get('x-request-id')).toBe('r2');
   expect(lines).toContainEqual(expect.stringMatching(/^POST .*: 503\. Sent again in \d+ ms\.$/));
   expect(lines).toContainEqual(expect.stringMatching(/: 200 in \d+ ms, request r2$/));

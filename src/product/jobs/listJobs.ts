@@ -1,6 +1,7 @@
 import type { FailureCode } from '../../catalog/failures.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
+import { editedCopy } from './editedCopies.ts';
 import type { Job, JobFailure, JobState, ReviewOutcome } from './jobs.ts';
 
 /**
@@ -236,13 +237,6 @@ export function reasonKey(sql: Query): Fragment {
 
 /** The latest job of the request that an operator has made from a failed one. */
 export type EditedCopy = { job_id: number; state: JobState | 'parked' };
-
-/** The edited copy of the jobs with these ids, as JSON. */
-export function editedCopy(sql: Query, job_ids: Fragment): Fragment {
-  return sql`SELECT json_build_object('job_id', run.id, 'state', CASE WHEN run.parked THEN 'parked' ELSE run.state END)
-      FROM operations AS copy JOIN jobs AS run ON run.operation_id = copy.id
-     WHERE copy.edited_from_job_id = ANY (${job_ids}) ORDER BY run.id DESC LIMIT 1`;
-}
 
 /** A canceled job has this code and no other. */
 function failedWith(sql: Query, code: string): Fragment {

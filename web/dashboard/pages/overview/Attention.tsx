@@ -1,17 +1,16 @@
-import { Anchor, Group, Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useState } from 'react';
-import { Link } from 'wouter';
 import { ClockTime } from '../../parts/ClockTime.tsx';
 import { Icon } from '../../parts/Icon.tsx';
 import { fieldLabel, textOr } from '../../parts/labels.ts';
 import { Section } from '../../parts/layout.tsx';
-import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { describeLinkFailure } from '../accounts/linkFailures.ts';
-import { age, describeFailure, typeLabel } from '../jobs/labels.ts';
+import { age, describeFailure } from '../jobs/labels.ts';
 import { FailureGroup, type FailureGroupData } from './FailureGroup.tsx';
+import { Latest } from './Latest.tsx';
 import { Problem } from './Problem.tsx';
 import { counted } from './Tiles.tsx';
 
@@ -29,7 +28,7 @@ export function Attention({ attention, review_count }: Props) {
   const [review] = reviews;
   // While its dialog is open, a group stays as it was: running its jobs again removes it from the list.
   const [opened, setOpened] = useState<FailureGroupData>();
-  const groups = failures.filter((group) => keyOf(group) !== (opened && keyOf(opened)));
+  const groups = failures.filter((group) => identifyGroup(group) !== (opened && identifyGroup(opened)));
   return (
     <Section title="Needs attention">
       {isClear(attention) && (
@@ -70,7 +69,7 @@ export function Attention({ attention, review_count }: Props) {
       )}
       {[...groups, ...(opened ? [opened] : [])].map((group) => (
         <FailureGroup
-          key={keyOf(group)}
+          key={identifyGroup(group)}
           group={group}
           onOpenChange={(is_open) => setOpened(is_open ? group : undefined)}
         />
@@ -83,7 +82,7 @@ export function isClear(attention: AttentionData): boolean {
   return Object.values(attention).every((rows) => rows.length === 0);
 }
 
-function keyOf({ code, reason }: FailureGroupData): string {
+function identifyGroup({ code, reason }: FailureGroupData): string {
   return `${code} ${reason}`;
 }
 
@@ -144,12 +143,12 @@ function OutageGroup({ outages }: { outages: Rows<'outages'> }) {
       }
     >
       Jobs are retried for an hour and then fail. Nothing is lost or doubled, and they resume by themselves when{' '}
-      {hostOf(first.emr_address)} responds.
+      {readHost(first.emr_address)} responds.
     </Problem>
   );
 }
 
-function hostOf(address: string): string {
+function readHost(address: string): string {
   return URL.canParse(address) ? new URL(address).host : address;
 }
 
@@ -286,22 +285,6 @@ function LinkProblem({ link }: { link: AttentionData['links'][number] }) {
     >
       {remedy}
     </Problem>
-  );
-}
-
-type LatestProps = { job_id: number; type: string; finished_at: string; org_id?: string };
-
-export function Latest({ job_id, type, finished_at, org_id }: LatestProps) {
-  const { linkTo } = useClient();
-  return (
-    <>
-      Latest:{' '}
-      <Anchor component={Link} href={linkTo(`/jobs/${job_id}`)} inherit underline="always">
-        Job {job_id}
-      </Anchor>
-      , {typeLabel(type)}
-      {org_id && `, ${org_id}`}, <Timestamp at={finished_at} />
-    </>
   );
 }
 

@@ -8,7 +8,7 @@ import { useSession } from '../../service/session.tsx';
 import { describeFailure, typeLabel } from '../jobs/labels.ts';
 import { RunAgainMany } from '../jobs/RunAgainMany.tsx';
 import { useJobPatients } from '../jobs/useJobPatients.ts';
-import { Latest } from './Attention.tsx';
+import { Latest } from './Latest.tsx';
 import { Problem } from './Problem.tsx';
 import { counted } from './Tiles.tsx';
 

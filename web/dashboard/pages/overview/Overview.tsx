@@ -30,7 +30,7 @@ export default function Overview() {
     { live: ['jobs', 'events', 'accounts'], refresh_ms: ages_ms },
   );
   const { first_steps = null } = overview.data?.overview ?? {};
-  // Who has just begun would see one bar in an empty day.
+  // Right after the first write, one would see one bar in an empty day.
   const range = readRange(search.get('range')) ?? (first_steps === null ? '24h' : '1h');
   const { steps, ...first } = useFirstSteps(first_steps);
   // Zeros and empty charts say nothing.
