@@ -9,15 +9,15 @@ import { ScriptError } from './install.mjs';
 
 const block_bytes = 512;
 
-/** `name`: of the folder in the archive. `modified_s`: seconds since 1970. */
-export async function packFolder(folder, file, { name, modified_s }) {
+/** `name`: of the folder in the archive. `modified_s`: seconds since 1970. `accepts`: the paths to pack; default: all. */
+export async function packFolder(folder, file, { name, modified_s, accepts = () => true }) {
   const descriptor = openSync(file, 'w', 0o644);
   const gzip = createGzip({ level: 9 });
   try {
     const written = (async () => {
       for await (const chunk of gzip) writeSync(descriptor, chunk);
     })();
-    for (const path of ['', ...listPaths(folder)]) {
+    for (const path of ['', ...listPaths(folder).filter(accepts)]) {
       for (const part of composeEntry(folder, path, { name, modified_s })) await write(gzip, part);
     }
     // The end of an archive.

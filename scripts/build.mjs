@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { connector_sources, listConnectorOutputs, packConnector } from './connectorPackage.mjs';
 import { ensureInstalled, root, runScript, ScriptError } from './install.mjs';
+import { library_packages, library_sources, packLibraries } from './sdk/packLibraries.mjs';
 
 const dist = join(root, 'dist');
 const stamp_file = join(dist, '.stamp');
@@ -27,7 +28,8 @@ export const times_file = 'dist/test-times.json';
 const source_folders = ['src', 'sql', 'larkspur', 'scripts', 'bench', 'web', 'sdk'];
 // Code for the browser has its own project: other globals are available there.
 // The client library is compiled twice, for `import` and for `require`.
-const projects = ['tsconfig.build.json', 'web/tsconfig.json', 'sdk/tsconfig.json', 'sdk/tsconfig.cjs.json'];
+const library_projects = ['sdk/tsconfig.json', 'sdk/tsconfig.cjs.json'];
+const projects = ['tsconfig.build.json', 'web/tsconfig.json', ...library_projects];
 // Link's script is loaded by other sites: one file, one global. Its own page loads with one request as well.
 const bundles = [
   { entry: 'web/link/link.ts', format: 'iife', name: 'CobaltLink' },
@@ -52,6 +54,8 @@ const configuration = [
   ...projects,
   `${dashboard}/tsconfig.json`,
   ...library_files,
+  ...library_sources,
+  'scripts/archive.mjs',
   'scripts/build.mjs',
   'scripts/connectorPackage.mjs',
 ];
@@ -75,14 +79,14 @@ export async function build() {
   if (isBuilt(stamp_file, stamp, outputs)) return;
   process.stdout.write('Building …\n');
   removeStamps();
-  compile();
+  compile(projects);
   await keepEnvironment(async () => {
     await buildPages();
     await packProgram('src/chartwire.ts');
     await packConnector(runVite);
   });
   copyAssets(sources);
-  packLibrary();
+  await packLibrary();
   removeOthers(outputs);
   compressPageFiles();
   writeStamp(stamp_file, stamp);
@@ -97,6 +101,9 @@ export async function buildService() {
   await keepEnvironment(() => Promise.all([packProgram('src/chartwire.ts'), buildPages()]));
   copyAssets(sources);
   compressPageFiles();
+  // It serves the client libraries.
+  compile(library_projects);
+  await packLibrary();
   writeStamp(service_stamp_file, stamp);
 }
 
@@ -116,6 +123,7 @@ function plan() {
     ...library_files.map(libraryPath),
     ...fonts.map(({ output }) => output),
     'sdk/cjs/package.json',
+    ...library_packages,
     ...listConnectorOutputs(),
   ];
   const service_outputs = [
@@ -124,6 +132,7 @@ function plan() {
     ...fonts.map(({ output }) => output),
     `${dashboard}/main.js`,
     `${program_folder}/chartwire.js`,
+    ...library_packages,
   ];
   const stamp = hashFiles([...configuration, ...filesBelow(connector_sources), ...sources]);
   return { sources, outputs, service_outputs, stamp };
@@ -204,7 +213,7 @@ function copyAssets(sources) {
   for (const { source, output } of fonts) copyFileSync(join(root, source), join(dist, output));
 }
 
-function compile() {
+function compile(projects) {
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   for (const project of projects) {
     const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
@@ -239,8 +248,8 @@ function asApplication(entry) {
   };
 }
 
-/** Completes dist/sdk, which the compiler has filled, to a package. */
-function packLibrary() {
+/** Completes dist/sdk, which the compiler has filled, to a package, and packs it. */
+async function packLibrary() {
   for (const path of library_files) copyFileSync(join(root, path), join(dist, libraryPath(path)));
   writeFileSync(join(dist, 'sdk/cjs/package.json'), '{ "type": "commonjs" }\n');
   // The compiler rewrites the extensions of imports in code only.
@@ -248,6 +257,7 @@ function packLibrary() {
     const text = readFileSync(join(root, path), 'utf8');
     writeFileSync(join(root, path), text.replace(/(from '\.[^']*)\.ts'/g, "$1.js'"));
   }
+  await packLibraries();
 }
 
 async function pack(folder, options) {

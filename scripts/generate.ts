@@ -26,6 +26,7 @@ const document = composeOpenApi(endpoints, { version, base_url: 'http://localhos
 const whole = dereference(document);
 const score_cards = await readScoreCards(root);
 const vendor_servers = await readVendorServers(root);
+const readRuntime = (name: string) => readFile(join(root, 'scripts/sdk', name), 'utf8');
 const files: Record<string, string> = {
   '.env.example': envExample(),
   ...Object.fromEntries(Object.entries(diagramFiles()).map(([name, text]) => [`docs/images/${name}`, text])),
@@ -42,7 +43,11 @@ const files: Record<string, string> = {
   'web/dashboard/service/api.gen.ts': await dashboardApi(),
   'sdk/src/generated/types.gen.ts': typescriptTypes(document),
   'sdk/src/generated/resources.gen.ts': typescriptResources(document),
-  'sdk/python/chartwire.py': pythonModule(document, await readFile(join(root, 'scripts/sdk/runtime.py'), 'utf8')),
+  'sdk/python/chartwire.py': pythonModule(
+    document,
+    await readRuntime('runtime.py'),
+    await readRuntime('asyncRuntime.py'),
+  ),
   'docs/reference/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
 };
 

@@ -46,7 +46,13 @@ await runScript(async () => {
   if (values.sign !== undefined) rmSync(join(root, 'dist/.stamp'), { force: true });
   await build();
   prepare(folder);
-  for (const path of [`dist/${program_folder}`, 'dist/web', 'dist/src/platform/db/migrations', 'deploy'])
+  for (const path of [
+    `dist/${program_folder}`,
+    'dist/web',
+    'dist/packages',
+    'dist/src/platform/db/migrations',
+    'deploy',
+  ])
     copy(path, folder);
   for (const path of ['LICENSE', 'CHANGELOG.md', 'SECURITY.md', '.env.example', 'docs', 'sdk/README.md'])
     copy(path, folder);

@@ -47,6 +47,7 @@ import { endpoints } from './surfaces/api/endpoints.ts';
 import { startLive } from './surfaces/dashboard/app/live.ts';
 import { dashboardEndpoints } from './surfaces/dashboard/endpoints.ts';
 import { serveDashboard } from './surfaces/dashboard/serveDashboard.ts';
+import { serveClientLibraries } from './surfaces/docs/clientLibraries.ts';
 import { serveDocs, type TryItValues } from './surfaces/docs/site.ts';
 import { link_endpoints } from './surfaces/linkpage/endpoints.ts';
 import { serveLink } from './surfaces/linkpage/serveLink.ts';
@@ -291,6 +292,7 @@ async function listen(
   servePages(http, (pages) => {
     // Link runs in pages of other sites, which expect messages from the origin that they have loaded it from.
     serveLink(ctx, pages);
+    serveClientLibraries(pages);
     pages.register(async (named) => {
       named.addHook('onRequest', redirectToName(ctx));
       serveDocs(named, document, sandbox_pages.tryItValues);

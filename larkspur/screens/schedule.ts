@@ -177,7 +177,7 @@ function toStep(minutes: number): number {
 
 const LANES_MAX = 4;
 
-interface Placed {
+interface PositionedEntry {
   entry: Entry;
   /** The first and the last of its column's lanes that it fills, from 1. */
   lanes: [first: number, last: number];
@@ -185,15 +185,15 @@ interface Placed {
 }
 
 /** Entries that overlap, directly or through others, are next to each other. Each is as wide as its neighbors allow. */
-function placeEntries(entries: Entry[]): Placed[] {
-  const placed: Placed[] = [];
+function placeEntries(entries: Entry[]): PositionedEntry[] {
+  const positioned: PositionedEntry[] = [];
   let group: { entry: Entry; lane: number }[] = [];
   let group_end = 0;
   const close = () => {
     const count = Math.max(1, ...group.map(({ lane }) => lane));
     for (const { entry, lane } of group) {
       const next = group.filter((each) => each.lane > lane && overlap(each.entry, entry)).map((each) => each.lane);
-      placed.push({ entry, lanes: [lane, Math.min(count + 1, ...next) - 1], count });
+      positioned.push({ entry, lanes: [lane, Math.min(count + 1, ...next) - 1], count });
     }
     group = [];
   };
@@ -205,7 +205,7 @@ function placeEntries(entries: Entry[]): Placed[] {
     group_end = Math.max(group_end, entry.end);
   }
   close();
-  return placed;
+  return positioned;
 }
 
 function overlap(one: Entry, other: Entry): boolean {

@@ -1,9 +1,12 @@
+import asyncio
 import base64
 import binascii
 import hashlib
 import hmac
 import http.client
+import inspect
 import json
+import logging
 import os
 import random
 import secrets as _secrets
@@ -12,7 +15,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict, Union, cast, overload
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, AsyncIterator, Awaitable, BinaryIO, Callable, Dict, Iterator, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, TypedDict, Union, cast, overload
 
 
 class ChartwireError(Exception):
@@ -40,6 +44,11 @@ class ChartwireError(Exception):
         self.remedy = remedy
         self.doc_url = doc_url
         self.retry_after_seconds = retry_after_seconds
+
+    def __repr__(self) -> str:
+        facts = {name: getattr(self, name) for name in ("code", "status", "field", "request_id")}
+        shown = "".join(f", {name}={value!r}" for name, value in facts.items() if value is not None)
+        return f"{type(self).__name__}({str(self)!r}{shown})"
 
 
 class ValidationError(ChartwireError):
@@ -79,7 +88,9 @@ class ConnectionFailedError(ChartwireError):
 
 
 class TimedOutError(ChartwireError):
-    """The request or the wait took longer than its timeout."""
+    """The request or the wait took longer than its timeout. `job_id` is the job that was waited for: it continues."""
+
+    job_id: Optional[int] = None
 
 
 class JobFailedError(ChartwireError):
@@ -96,7 +107,9 @@ class JobFailedError(ChartwireError):
         self.job_id = job_id
         self.outcome = outcome
         self.event = event
-        self.reasons: List[Dict[str, Any]] = event["data"].get("reasons", [])
+        # Some events have only the text.
+        only = [] if code is None else [{"code": code, "description": message}]
+        self.reasons: List[Dict[str, Any]] = event["data"].get("reasons") or only
 
 
 class WebhookVerificationError(Exception):
@@ -128,13 +141,7 @@ def verify_webhook(
     received = [each[3:] for each in given["webhook-signature"].split(" ") if each.startswith("v1,")]
     genuine = False
     for each in [secret] if isinstance(secret, str) else secret:
-        try:
-            key = base64.b64decode(each[6:] if each.startswith("whsec_") else each, validate=True)
-        except binascii.Error:
-            key = b""
-        if not key:
-            raise ValueError("The webhook secret is not valid. It starts with whsec_.")
-        expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
+        expected = base64.b64encode(hmac.new(_webhook_key(each), signed, hashlib.sha256).digest())
         for signature in received:
             genuine = hmac.compare_digest(expected, signature.encode()) or genuine
     if not genuine:
@@ -144,12 +151,73 @@ def verify_webhook(
     return cast("WebhookEvent", json.loads(raw))
 
 
+def sign_webhook(
+    body: Union[bytes, str], secret: str, *, webhook_id: Optional[str] = None, timestamp: Optional[float] = None
+) -> Dict[str, str]:
+    """Signs a body as the service does, to test your receiver without it: send the body with the returned headers.
+
+    `secret` is the one that the receiver verifies with. `timestamp` is in seconds since 1970; by default it is now.
+    """
+    sent_id = webhook_id or _secrets.token_hex(16)
+    sent_at = str(int(time.time() if timestamp is None else timestamp))
+    raw = body.encode() if isinstance(body, str) else bytes(body)
+    digest = hmac.new(_webhook_key(secret), f"{sent_id}.{sent_at}.".encode() + raw, hashlib.sha256).digest()
+    signature = f"v1,{base64.b64encode(digest).decode()}"
+    return {"webhook-id": sent_id, "webhook-timestamp": sent_at, "webhook-signature": signature}
+
+
+def _webhook_key(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret[6:] if secret.startswith("whsec_") else secret, validate=True)
+    except binascii.Error:
+        key = b""
+    if not key:
+        raise ValueError("The webhook secret is not valid. It starts with whsec_.")
+    return key
+
+
 class File:
     """A file to upload. A file that is open in binary mode can be passed instead."""
 
     def __init__(self, content: bytes, name: str = "document") -> None:
         self.content = content
         self.name = name
+
+    def __repr__(self) -> str:
+        return f"File({len(self.content)} bytes)"
+
+
+class SentRequest(NamedTuple):
+    """A request as hooks see it: without query and body, and with the names of path parameters, which can be MRNs."""
+
+    method: str
+    route: str
+    attempt: int
+
+
+class ReceivedResponse(NamedTuple):
+    """A response as hooks see it. `request_id` helps when you ask for help."""
+
+    method: str
+    route: str
+    attempt: int
+    status: int
+    headers: Mapping[str, str]
+    request_id: Optional[str]
+    duration_seconds: float
+
+
+class _Call(NamedTuple):
+    method: str
+    url: str
+    route: str
+    headers: Mapping[str, str]
+    content: Optional[bytes]
+    deadline: float
+
+
+# Routes, status codes, times and request IDs; no bodies, queries, MRNs or credentials.
+_LOG = logging.getLogger("chartwire")
 
 
 _REMEDIES = {
@@ -169,16 +237,33 @@ class _Transport:
         access_token: Optional[str],
         timeout_seconds: float,
         retries_max: int,
+        on_request: Optional[Callable[[SentRequest], Any]],
+        on_response: Optional[Callable[[ReceivedResponse], Any]],
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.timeout_seconds = timeout_seconds
         self.retries_max = retries_max
+        self.on_request = on_request
+        self.on_response = on_response
+        self.last_response: Optional[ReceivedResponse] = None
         # Names with hyphens: some proxies drop those with underscores.
         self._headers = {"client-id": client_id, "client-secret": client_secret}
         if access_token is not None:
             self._headers["access-token"] = access_token
 
-    def request(
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        """Sends a request, with retries. Options are those of `prepare`."""
+        call = self.prepare(method, path, **options)
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self.attempt(call, attempt)
+            except ChartwireError as error:
+                pause = self.pause_before_retry(call, error, attempt)
+            time.sleep(pause)
+
+    def prepare(
         self,
         method: str,
         path: str,
@@ -190,8 +275,9 @@ class _Transport:
         idempotency_key: Optional[str] = None,
         reads: bool = False,
         dry_run: bool = False,
-    ) -> Any:
-        """Sends a request, with retries. `timeout` is for all of them together, in seconds."""
+        route: Optional[str] = None,
+    ) -> _Call:
+        """What all attempts of a request have in common. `timeout` is for all of them together, in seconds."""
         deadline = time.monotonic() + (self.timeout_seconds if timeout is None else timeout)
         headers = dict(self._headers)
         content: Optional[bytes] = None
@@ -205,34 +291,39 @@ class _Transport:
             headers["idempotency-key"] = idempotency_key or _secrets.token_hex(16)
         given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
         url = self.base_url + path + ("?" + urllib.parse.urlencode(given) if given else "")
-        attempt = 0
-        while True:
-            try:
-                return self._attempt(method, url, path, headers, content, deadline)
-            except ChartwireError as error:
-                attempt += 1
-                pause = min(0.5 * 2 ** (attempt - 1), 8) * (0.75 + random.random() / 2)
-                pause = max(error.retry_after_seconds or 0, pause)
-                if attempt > self.retries_max or not _is_repeatable(method, error):
-                    raise
-                if time.monotonic() + pause >= deadline:
-                    raise
-            time.sleep(pause)
+        return _Call(method, url, route or path, headers, content, deadline)
 
-    def _attempt(
-        self, method: str, url: str, path: str, headers: Dict[str, str], content: Optional[bytes], deadline: float
-    ) -> Any:
-        left = deadline - time.monotonic()
-        request = urllib.request.Request(url, data=content, headers=headers, method=method)
+    def pause_before_retry(self, call: _Call, error: ChartwireError, attempt: int) -> float:
+        """How long to wait before the next attempt. Raises the error if there is none."""
+        pause = min(0.5 * 2 ** (attempt - 1), 8) * (0.75 + random.random() / 2)
+        pause = max(error.retry_after_seconds or 0, pause)
+        if attempt > self.retries_max or not _is_repeatable(call.method, error):
+            raise error
+        if time.monotonic() + pause >= call.deadline:
+            raise error
+        status = "no response" if error.status is None else error.status
+        _LOG.warning("%s %s: %s. Sent again in %.1f s.", call.method, call.route, status, pause)
+        return pause
+
+    def attempt(self, call: _Call, attempt: int) -> Any:
+        method, url, route, headers, content, deadline = call
+        place = f"{method} {route}"
+        self._notify(self.on_request, SentRequest(method, route, attempt))
+        started = time.monotonic()
+        left = deadline - started
+        request = urllib.request.Request(url, data=content, headers=dict(headers), method=method)
         try:
             with _OPENER.open(request, timeout=max(left, 0.001)) as response:
                 text = response.read()
+                self._receive(call, attempt, response.status, response.headers, started)
         except urllib.error.HTTPError as error:
-            raise _error_for(error.code, error.headers, error.read(), f"{method} {path}") from None
+            text = error.read()
+            self._receive(call, attempt, error.code, error.headers, started)
+            raise _error_for(error.code, error.headers, text, place) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             if isinstance(reason, (socket.timeout, TimeoutError)):
-                raise TimedOutError(f"{method} {path} took too long. Raise the timeout, or try again.") from error
+                raise TimedOutError(f"{place} took too long. Raise the timeout, or try again.") from error
             raise ConnectionFailedError(
                 f"Chartwire cannot be reached at {self.base_url}. Check base_url and the network."
             ) from error
@@ -246,8 +337,28 @@ class _Transport:
         if isinstance(value, dict) and "success" in value:
             return value
         raise ChartwireError(
-            f"{method} {path} did not return a response from Chartwire. Check base_url, and any proxy in between: {self.base_url}"
+            f"{place} did not return a response from Chartwire. Check base_url, and any proxy in between: {self.base_url}"
         )
+
+    def _receive(self, call: _Call, attempt: int, status: int, headers: Mapping[str, str], started: float) -> None:
+        duration = time.monotonic() - started
+        received = ReceivedResponse(
+            call.method, call.route, attempt, status, headers, headers.get("x-request-id"), duration
+        )
+        self.last_response = received
+        _LOG.debug(
+            "%s %s: %s in %.0f ms, request %s", call.method, call.route, status, duration * 1000, received.request_id
+        )
+        self._notify(self.on_response, received)
+
+    def _notify(self, hook: Optional[Callable[[Any], Any]], value: Any) -> None:
+        """What a hook raises is logged and ignored: the request itself has succeeded, or is sent again."""
+        try:
+            if hook is not None:
+                hook(value)
+        except Exception as error:
+            # Its message may contain anything.
+            _LOG.warning("A hook has raised %s.", type(error).__name__)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -358,6 +469,42 @@ class _Resource:
         self._transport = transport
 
 
+class _ListCall:
+    """The requests for the pages of a list."""
+
+    def __init__(
+        self,
+        path: str,
+        query: Mapping[str, Any],
+        items: str,
+        body: Optional[Mapping[str, Any]],
+        route: Optional[str],
+    ) -> None:
+        self.path = path
+        self.query = query
+        self.items = items
+        self.body = body
+        self.route = route or path
+
+    def compose(self, more: Mapping[str, Any]) -> Tuple[str, str, Dict[str, Any]]:
+        if self.body is None:
+            return "GET", self.path, {"query": {**self.query, **more}, "route": self.route}
+        # A search: its filters and paging are in the body.
+        return "POST", self.path, {"query": self.query, "body": {**self.body, **more}, "reads": True, "route": self.route}
+
+
+def _next_page(page: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    # Most lists are numbered, or walked by `cursor` if the caller sent one. A list that grows at its start has `before`.
+    pagination = page.get("pagination") or {}
+    if pagination.get("next_cursor"):
+        return {"cursor": pagination["next_cursor"]}
+    if pagination.get("page", 0) < pagination.get("total_pages", 0):
+        return {"page": pagination["page"] + 1}
+    if page.get("has_more") and page.get("next_cursor"):
+        return {"cursor": page["next_cursor"]}
+    return {"before": page["next"]} if page.get("next") else None
+
+
 class Page:
     """A list. `page` is one page as the service sends it; iterating goes through the records of all pages."""
 
@@ -368,39 +515,41 @@ class Page:
         query: Mapping[str, Any],
         items: str,
         body: Optional[Mapping[str, Any]] = None,
+        route: Optional[str] = None,
     ) -> None:
-        def load(**more: Any) -> Any:
-            if body is None:
-                return transport.request("GET", path, query={**query, **more})
-            # A search: its filters and paging are in the body.
-            return transport.request("POST", path, query=query, body={**body, **more}, reads=True)
-
-        self._load: Callable[..., Any] = load
-        self._items = items
+        self._transport = transport
+        self._call = _ListCall(path, query, items, body, route)
         self._first: Any = None
+
+    def __repr__(self) -> str:
+        return f"Page({self._call.route!r})"
+
+    def _load(self, more: Mapping[str, Any]) -> Any:
+        method, path, options = self._call.compose(more)
+        return self._transport.request(method, path, **options)
 
     @property
     def page(self) -> Dict[str, Any]:
         if self._first is None:
-            self._first = self._load()
+            self._first = self._load({})
         return cast(Dict[str, Any], self._first)
 
     def __iter__(self) -> Iterator[Any]:
         page = self.page
         while True:
-            yield from page[self._items]
-            # Most lists are numbered, or walked by `cursor` if the caller sent one. A list that grows at its start has `before`.
-            pagination = page.get("pagination") or {}
-            if pagination.get("next_cursor"):
-                page = self._load(cursor=pagination["next_cursor"])
-            elif pagination.get("page", 0) < pagination.get("total_pages", 0):
-                page = self._load(page=pagination["page"] + 1)
-            elif page.get("has_more") and page.get("next_cursor"):
-                page = self._load(cursor=page["next_cursor"])
-            elif page.get("next"):
-                page = self._load(before=page["next"])
-            else:
+            yield from page[self._call.items]
+            more = _next_page(page)
+            if more is None:
                 return
+            page = self._load(more)
+
+
+def _changes_query(
+    cursor: Optional[str], kinds: Union[Sequence[str], str, None], limit: Optional[int]
+) -> Dict[str, Any]:
+    # A text is a sequence, too: of one kind, or of several with commas.
+    sent_kinds = kinds if kinds is None or isinstance(kinds, str) else ",".join(kinds)
+    return {"cursor": cursor or None, "limit": limit, "kinds": sent_kinds}
 
 
 def _follow_changes(
@@ -413,10 +562,7 @@ def _follow_changes(
     until_current: bool,
 ) -> Iterator[Any]:
     while True:
-        # A text is a sequence, too: of one kind, or of several with commas.
-        sent_kinds = kinds if kinds is None or isinstance(kinds, str) else ",".join(kinds)
-        query = {"cursor": cursor or None, "limit": limit, "kinds": sent_kinds}
-        page = transport.request("GET", "/v1/changes", query=query)
+        page = transport.request("GET", "/v1/changes", query=_changes_query(cursor, kinds, limit))
         yield from page["changes"]
         if page["next_cursor"] != cursor and save_cursor is not None:
             save_cursor(page["next_cursor"])
@@ -430,11 +576,16 @@ def _follow_changes(
 
 def _wait_for_job(transport: _Transport, job_id: int, timeout: float) -> Any:
     def look(left: float) -> Any:
-        job = transport.request("GET", f"/v1/jobs/{_quote(job_id)}", timeout=left)["job"]
+        path = f"/v1/jobs/{_quote(job_id)}"
+        job = transport.request("GET", path, timeout=left, route="/v1/jobs/{job_id}")["job"]
         return None if job["finished_at"] is None else job
 
-    job = _poll(f"Job {job_id}", timeout, look)
+    job = _poll(f"Job {job_id}", timeout, look, job_id)
     events = transport.request("GET", "/v1/webhook-events", query={"job_id": job_id})["webhook_events"]
+    return _outcome_of(job, events, job_id)
+
+
+def _outcome_of(job: Mapping[str, Any], events: Sequence[Dict[str, Any]], job_id: int) -> Any:
     if not events:
         raise ChartwireError(f"Job {job_id} has finished, but its event is older than 30 days.")
     if job["status"] in ("failed", "needs_review", "cancelled"):
@@ -452,22 +603,28 @@ def _wait_for_event(transport: _Transport, field: str, value: str, types: Sequen
                     return event
         return None
 
-    event = _poll(f"The event of {value}", timeout, look)
+    event = _poll(f"The event of {value}", timeout, look, None)
     if event["type"].endswith("failed"):
         raise _failure(event, "failed", None, None)
     return event
 
 
-def _poll(what: str, timeout: float, look: Callable[[float], Any]) -> Any:
+def _not_finished(what: str, job_id: Optional[int]) -> TimedOutError:
+    error = TimedOutError(
+        f"{what} has not finished in time. It continues in the service: wait again, or use webhooks."
+    )
+    error.job_id = job_id
+    return error
+
+
+def _poll(what: str, timeout: float, look: Callable[[float], Any], job_id: Optional[int]) -> Any:
     """Looks after 0.2 s, then in growing intervals of up to 5 s."""
     deadline = time.monotonic() + timeout
     pause = 0.2
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise TimedOutError(
-                f"{what} has not finished in time. It continues in the service: wait again, or use webhooks."
-            )
+            raise _not_finished(what, job_id)
         found = look(left)
         if found is not None:
             return found

@@ -103,7 +103,8 @@ function printMethod(document: Document, method: Method): string[] {
   const { items, outcome, verb, operation, form, empty_body } = method;
   const name = camelCase(method.name);
   const path = `\`${method.path.replace(/\{(\w+)\}/g, (_, each: string) => `\${encodeURIComponent(${each})}`)}\``;
-  const plain_path = method.path_parameters.length > 0 ? path : `'${method.path}'`;
+  const with_path = method.path_parameters.length > 0;
+  const plain_path = with_path ? path : `'${method.path}'`;
   const query_optional = method.query_parameters.every(({ required }) => !required);
   const inputs = [
     ...method.path_parameters.map((each) => `${each.name}: ${each.name === 'job_id' ? 'number | string' : 'string'}`),
@@ -119,9 +120,11 @@ function printMethod(document: Document, method: Method): string[] {
   const texts = [`${operation.summary}.`, ...(operation.description ? [operation.description] : [])];
   const doc = comment(texts, '  ');
   if (items) {
-    const sent = [...(method.query_parameters.length > 0 ? [', query'] : []), ...(method.body ? [', body'] : [])].join(
-      '',
-    );
+    const sent = [
+      ...(with_path ? [`, route: '${method.path}'`] : []),
+      ...(method.query_parameters.length > 0 ? [', query'] : []),
+      ...(method.body ? [', body'] : []),
+    ].join('');
     const page = `${response}, ${printType(items.schema)}`;
     return [
       `${doc}  ${name}(${[...inputs, 'options?: RequestOptions'].join(', ')}): PagePromise<${page}> {
@@ -132,6 +135,7 @@ function printMethod(document: Document, method: Method): string[] {
   const call = [
     `method: '${verb}'`,
     `path: ${plain_path}`,
+    ...(with_path ? [`route: '${method.path}'`] : []),
     ...(method.query_parameters.length > 0 ? ['query'] : []),
     ...(method.body ? ['body'] : empty_body ? ['body: {}'] : []),
     ...(form ? ['form: true'] : []),

@@ -80,6 +80,7 @@ export class JobFailedError extends ChartwireError {
   readonly jobId: number | undefined;
   /** `needs_review`: it is unknown whether it was saved. Check in the EMR before you send it again. */
   readonly outcome: 'failed' | 'needs_review' | 'cancelled';
+  /** Why it failed, in the EMR’s words where it said so. */
   readonly reasons: readonly FailureReason[];
   /** The event that reports the failure. */
   readonly event: WebhookEvent;
@@ -92,8 +93,10 @@ export class JobFailedError extends ChartwireError {
     this.jobId = failure.jobId;
     this.outcome = failure.outcome;
     this.event = failure.event;
-    const { reasons } = failure.event.data as { reasons?: FailureReason[] };
-    this.reasons = reasons ?? [];
+    const { reasons = [] } = failure.event.data as { reasons?: FailureReason[] };
+    // Some events have only the text.
+    const only = failure.code === undefined ? [] : [{ code: failure.code, description: message }];
+    this.reasons = reasons.length > 0 ? reasons : only;
   }
 }
 

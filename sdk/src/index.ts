@@ -4,10 +4,19 @@ export * from './errors.ts';
 export type * from './generated/types.gen.ts';
 export type { WaitOptions } from './jobs.ts';
 export type { PagePromise } from './paging.ts';
-export type { DryRunOption, RequestOptions } from './transport.ts';
+export {
+  type DryRunOption,
+  type Hooks,
+  type Logger,
+  type ReceivedResponse,
+  type RequestOptions,
+  readResponse,
+  type SentRequest,
+} from './transport.ts';
 export {
   fromFetchRequest,
   fromNodeRequest,
+  signWebhook,
   verifyWebhook,
   type WebhookHeaders,
   WebhookVerificationError,

@@ -17,7 +17,10 @@ export async function waitForJob<Event>(
   { timeoutMs = default_timeout_ms, signal }: WaitOptions = {},
 ): Promise<Event> {
   const job = await poll(`Job ${job_id}`, { timeoutMs, signal, jobId: job_id }, async (options) => {
-    const { job } = await transport.request<{ job: Job }>({ method: 'GET', path: `/v1/jobs/${job_id}` }, options);
+    const { job } = await transport.request<{ job: Job }>(
+      { method: 'GET', path: `/v1/jobs/${job_id}`, route: '/v1/jobs/{job_id}' },
+      options,
+    );
     return job.finished_at === null ? undefined : job;
   });
   const events = { method: 'GET', path: '/v1/webhook-events', query: { job_id } } as const;

@@ -61,16 +61,18 @@ function findNext({ pagination = {}, next, next_cursor: feed_cursor, has_more }:
   return next ? { before: next } : undefined;
 }
 
+type ListCall = { path: string; route?: string; query?: object | undefined; body?: object; items: string };
+
 /** `items` is the field of the response with the records. A search has its filters and paging in the body. */
 export function list<Page extends object, Item>(
   transport: Transport,
-  { path, query, body, items }: { path: string; query?: object | undefined; body?: object; items: string },
+  { path, route, query, body, items }: ListCall,
   options: RequestOptions | undefined,
 ): PagePromise<Page, Item> {
   const load = (next: Next | undefined) =>
     transport.request<Page>(
       body === undefined
-        ? { method: 'GET', path, query: { ...query, ...next } }
+        ? { method: 'GET', path, ...(route && { route }), query: { ...query, ...next } }
         : { method: 'POST', path, query, body: { ...body, ...next }, reads: true },
       options,
     );

@@ -13,9 +13,41 @@ export type RequestOptions = {
 /** Only checks a write, in the EMR too. The method then returns what the write would do. */
 export type DryRunOption = { dryRun: true };
 
+/** A request as hooks see it: without query and body, and with the names of path parameters, which can be MRNs. */
+export type SentRequest = { method: string; route: string; attempt: number };
+
+export type ReceivedResponse = SentRequest & {
+  status: number;
+  headers: Headers;
+  /** Include it when you ask for help. */
+  requestId: string | undefined;
+  durationMs: number;
+};
+
+export type Logger = { debug(message: string): void; warn(message: string): void };
+
+/** What they throw is logged, and ignored: the request itself has succeeded, or is sent again. */
+export type Hooks = {
+  /** Called before each attempt. */
+  onRequest?: (request: SentRequest) => void;
+  /** Called after each response, also of attempts that are repeated. */
+  onResponse?: (response: ReceivedResponse) => void;
+  /** Such as `console`. It gets routes, status codes, times and request IDs; no bodies, queries, MRNs or credentials. */
+  logger?: Logger;
+};
+
+/** The response that a result of this library came with: its headers, status and request ID. */
+export function readResponse(result: object): ReceivedResponse | undefined {
+  return responses.get(result);
+}
+
+const responses = new WeakMap<object, ReceivedResponse>();
+
 export type Call = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
+  /** The path with the names of its parameters, if it has any. */
+  route?: string;
   query?: object | undefined;
   body?: object | undefined;
   /** The request has no effect, so that it needs no idempotency key. */
@@ -24,7 +56,7 @@ export type Call = {
   form?: boolean;
 };
 
-type TransportOptions = {
+type TransportOptions = Hooks & {
   baseUrl: string;
   clientId: string;
   clientSecret: string;
@@ -38,6 +70,7 @@ type TransportOptions = {
 export class Transport {
   readonly #options: TransportOptions;
   readonly #baseUrl: string;
+  lastResponse: ReceivedResponse | undefined;
 
   constructor(options: TransportOptions) {
     this.#options = options;
@@ -52,11 +85,15 @@ export class Transport {
     const deadline = Date.now() + timeoutMs;
     const headers = this.#headersFor(call, options);
     for (let attempt = 0; ; attempt += 1) {
-      const result = await this.#attempt<T>(call, headers, { timeoutMs, deadline, signal: options.signal });
+      const limits = { timeoutMs, deadline, signal: options.signal };
+      const result = await this.#attempt<T>(call, headers, limits, attempt + 1);
       if ('value' in result) return result.value;
       const { error } = result;
       const pause_ms = pauseBefore(attempt + 1, error.retryAfterSeconds);
       if (attempt >= retriesMax || !isRepeatable(call, error) || Date.now() + pause_ms >= deadline) throw error;
+      this.#options.logger?.warn(
+        `${call.method} ${call.route ?? call.path}: ${error.status ?? 'no response'}. Sent again in ${Math.round(pause_ms)} ms.`,
+      );
       await sleep(pause_ms, options.signal);
     }
   }
@@ -78,9 +115,13 @@ export class Transport {
     call: Call,
     headers: Record<string, string>,
     limits: { timeoutMs: number; deadline: number; signal: AbortSignal | undefined },
+    attempt: number,
   ): Promise<{ value: T } | { error: ChartwireError }> {
     const { signal } = limits;
     signal?.throwIfAborted();
+    const sent = { method: call.method, route: call.route ?? call.path, attempt };
+    this.#notify(() => this.#options.onRequest?.(sent));
+    const started = Date.now();
     const controller = new AbortController();
     const abort = () => controller.abort(signal?.reason);
     const timer = setTimeout(() => controller.abort(), Math.max(limits.deadline - Date.now(), 1));
@@ -96,12 +137,15 @@ export class Transport {
         ...(call.body !== undefined && { body: call.form ? toForm(call.body) : JSON.stringify(call.body) }),
       });
       const text = await response.text();
-      if (!response.ok) return { error: errorFor(response, text, call) };
-      return { value: parse<T>(text, response.status, call) };
+      const received = this.#receive(sent, response, Date.now() - started);
+      if (!response.ok) return { error: errorFor(response, text, { method: call.method, path: sent.route }) };
+      const value = parse<T & object>(text, response.status, call);
+      responses.set(value, received);
+      return { value };
     } catch (cause) {
       if (cause instanceof ChartwireError) throw cause;
       signal?.throwIfAborted();
-      const place = `${call.method} ${call.path}`;
+      const place = `${call.method} ${sent.route}`;
       if (controller.signal.aborted) {
         throw new TimeoutError(`${place} took longer than ${limits.timeoutMs} ms. Raise timeoutMs, or try again.`, {
           cause,
@@ -117,10 +161,28 @@ export class Transport {
       signal?.removeEventListener('abort', abort);
     }
   }
+
+  #receive(sent: SentRequest, { status, headers }: Response, durationMs: number): ReceivedResponse {
+    const received = { ...sent, status, headers, requestId: headers.get('x-request-id') ?? undefined, durationMs };
+    this.lastResponse = received;
+    const { method, route } = sent;
+    this.#options.logger?.debug(`${method} ${route}: ${status} in ${durationMs} ms, request ${received.requestId}`);
+    this.#notify(() => this.#options.onResponse?.(received));
+    return received;
+  }
+
+  #notify(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      // Its message may contain anything.
+      this.#options.logger?.warn(`A hook has thrown ${error instanceof Error ? error.name : typeof error}.`);
+    }
+  }
 }
 
 /** Another program, or the page of a proxy, can respond with status 200 too. */
-function parse<T>(text: string, status: number, { method, path }: Call): T {
+function parse<T extends object>(text: string, status: number, { method, path, route = path }: Call): T {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -130,7 +192,7 @@ function parse<T>(text: string, status: number, { method, path }: Call): T {
   // Every response of an operation says so; those of other paths, such as /readyz, do not.
   const is_operation = /^\/(v1|link|sandbox)\//.test(path);
   if (typeof value === 'object' && value !== null && (!is_operation || 'success' in value)) return value as T;
-  const message = `${method} ${path} returned status ${status}, but the response is not from Chartwire. Check baseUrl, and any proxy in between.`;
+  const message = `${method} ${route} returned status ${status}, but the response is not from Chartwire. Check baseUrl, and any proxy in between.`;
   throw new ChartwireError(message, { status });
 }
 

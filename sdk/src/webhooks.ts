@@ -36,10 +36,7 @@ export async function verifyWebhook(
     );
   }
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
-  const prefix = new TextEncoder().encode(`${id}.${time}.`);
-  const signed = new Uint8Array(prefix.length + bytes.length);
-  signed.set(prefix);
-  signed.set(bytes, prefix.length);
+  const signed = joinSigned(id, time, bytes);
   const received = signatures.split(' ').flatMap((each) => (each.startsWith('v1,') ? decode(each.slice(3)) : []));
   const secrets = typeof secret === 'string' ? [secret] : secret;
   const checks = await Promise.all(secrets.flatMap((each) => received.map((one) => isSignature(each, one, signed))));
@@ -50,6 +47,33 @@ export async function verifyWebhook(
   }
   // Only the service has the secret, and its events have these types.
   return JSON.parse(new TextDecoder().decode(bytes)) as WebhookEvent;
+}
+
+type SignOptions = {
+  /** Default: a random ID. */
+  id?: string;
+  /** Default: now. */
+  timestamp?: Date;
+};
+
+/**
+ * Signs a body as the service does, to test your receiver without it: send the body with the returned headers. `secret`
+ * is the one that the receiver verifies with.
+ */
+export async function signWebhook(
+  body: string | Uint8Array,
+  secret: string,
+  { id = crypto.randomUUID().replaceAll('-', ''), timestamp = new Date() }: SignOptions = {},
+): Promise<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>> {
+  const time = String(Math.floor(timestamp.getTime() / 1000));
+  const key = await importKey(secret, 'sign');
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+  const signature = new Uint8Array(await crypto.subtle.sign('HMAC', key, joinSigned(id, time, bytes)));
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': time,
+    'webhook-signature': `v1,${btoa(String.fromCharCode(...signature))}`,
+  };
 }
 
 type Received = { body: Uint8Array; headers: WebhookHeaders };
@@ -98,11 +122,22 @@ async function isSignature(
   signature: Uint8Array<ArrayBuffer>,
   signed: Uint8Array<ArrayBuffer>,
 ): Promise<boolean> {
+  return crypto.subtle.verify('HMAC', await importKey(secret, 'verify'), signature, signed);
+}
+
+async function importKey(secret: string, usage: 'sign' | 'verify') {
   const [key] = decode(secret.replace(/^whsec_/, ''));
   if (!key || key.length === 0) throw new TypeError('The webhook secret is not valid. It starts with whsec_.');
-  const hmac = { name: 'HMAC', hash: 'SHA-256' };
-  const imported = await crypto.subtle.importKey('raw', key, hmac, false, ['verify']);
-  return crypto.subtle.verify('HMAC', imported, signature, signed);
+  return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [usage]);
+}
+
+/** What the signature covers. */
+function joinSigned(id: string, time: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const prefix = new TextEncoder().encode(`${id}.${time}.`);
+  const signed = new Uint8Array(prefix.length + body.length);
+  signed.set(prefix);
+  signed.set(body, prefix.length);
+  return signed;
 }
 
 /** Empty if the text is not base64. */

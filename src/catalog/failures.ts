@@ -179,6 +179,11 @@ export const failures = {
 
 export type FailureCode = keyof typeof failures;
 
+/** The entry of a stored code. Jobs of earlier versions may have other codes. */
+export function lookUpFailure(code: string): Failure | undefined {
+  return Object.hasOwn(failures, code) ? failures[code as FailureCode] : undefined;
+}
+
 /** What the reference pages say about sending the write again. */
 export const send_again_texts: Record<SendAgain, string> = {
   unchanged: 'yes, after the remedy',

@@ -73,9 +73,7 @@ describe('many patients read', () => {
     await read(some(200));
     const [alert, ...others] = await evaluate('many_patients_read', { alert_patients_per_hour: 500 });
     expect(others).toStrictEqual([]);
-    expect(alert?.summary).toMatch(
-      /^Sandbox: about 5\d\d different patients were read in the hour from \d\d:00 UTC on\.$/,
-    );
+    expect(alert?.summary).toMatch(/^About 5\d\d different patients were read in the hour from \d\d:00 UTC on\.$/);
     expect(alert?.page).toBe('/audit');
     await passHours(2);
     expect(await evaluate('many_patients_read', { alert_patients_per_hour: 500 })).toStrictEqual([]);

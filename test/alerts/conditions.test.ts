@@ -72,7 +72,7 @@ describe('an alert is open', () => {
     await fixture.api.callIn();
     expect(await awaitAlerts('endpoint_failing', 1)).toMatchObject([
       {
-        summary: expect.stringContaining(`endpoint ${webhook_id} was disabled after failures.`),
+        summary: expect.stringContaining(`Endpoint ${webhook_id} was disabled after failures.`),
         page: page(`/events/endpoints/${webhook_id}`),
       },
     ]);
@@ -130,8 +130,9 @@ describe('an alert is open', () => {
     await fixture.api.callIn();
     const [alert] = await awaitAlerts('account_login_required', 1);
     expect(alert).toMatchObject({
-      summary: expect.stringContaining(`of practice ${fixture.sandbox.org_id}.`),
-      page: page('/accounts'),
+      // There is only one client, so it is not named.
+      summary: expect.stringMatching(`^Account \\S+ of practice ${fixture.sandbox.org_id}\\.$`),
+      page: expect.stringMatching(/\/accounts\?account=[0-9a-f]{32}$/),
     });
     expect(await attention()).toMatchObject({ alerts: [], accounts: [{ org_id: fixture.sandbox.org_id }] });
     await fixture.api.link({ access_token: fixture.sandbox.access_token });
@@ -179,7 +180,7 @@ describe('an alert is open', () => {
     expect(await awaitAlerts('certificate_expiring', 1)).toMatchObject([
       {
         summary: expect.stringMatching(
-          new RegExp(`: the certificate for endpoint ${webhook_id} expires on [\\d-]+\\.$`),
+          new RegExp(`^The certificate for endpoint ${webhook_id} expires on [\\d-]+\\.$`),
         ),
         page: page(`/events/endpoints/${webhook_id}`),
       },
@@ -195,7 +196,7 @@ describe('an alert is open', () => {
     expect(added.status, JSON.stringify(added.body)).toBe(200);
     expect(await awaitAlerts('certificate_expiring', 1)).toMatchObject([
       {
-        summary: expect.stringContaining('the certificate for the EMR app Hillside Clinic expires on'),
+        summary: expect.stringContaining('The certificate for the EMR app Hillside Clinic expires on'),
         page: `/settings/clients/${client_id}`,
       },
     ]);
@@ -233,18 +234,57 @@ describe('an alert is open', () => {
     await awaitAlerts('queue_stalled', 0);
   });
 
-  test('an alert is open while an EMR has not responded for five minutes; the overview shows it', async () => {
-    await setFault(fixture.api, 'create_telephone_encounter', 'error_500', { times: 1000 });
+  test('an alert is open while an EMR has not responded for five minutes and jobs are retried; the overview and the accounts page show the outage itself', async () => {
+    const { org_id } = fixture.sandbox;
+    await setFault(fixture.api, '*', 'error_500', { times: 1000 });
     onTestFinished(async () => void (await fixture.api.control('DELETE', '/control/faults')));
     await fixture.api.callIn();
-    await until('a failed attempt', async () => (await fixture.owner`SELECT FROM emr_outages`).length > 0);
+    await fixture.api.callIn({ patient_mrn: 'LK100002' });
+    await until('two failed attempts', async () => {
+      const retried = await fixture.owner`SELECT FROM jobs WHERE retry_since IS NOT NULL AND finished_at IS NULL`;
+      return retried.length === 2;
+    });
     await awaitAlerts('emr_unreachable', 0);
     await fixture.owner`UPDATE emr_outages SET since = now() - interval '301 seconds'`;
     expect(await awaitAlerts('emr_unreachable', 1)).toMatchObject([
-      { summary: expect.stringContaining('for 5 minutes.'), page: page('/jobs?state=queued') },
+      {
+        summary: `The EMR of practice ${org_id} has not responded for 5 minutes. 2 jobs are being retried.`,
+        page: expect.stringMatching(/\/jobs\?state=retrying&organization_id=[0-9a-f]{32}$/),
+      },
     ]);
-    expect((await attention()).alerts).toMatchObject([{ code: 'emr_unreachable' }]);
+    const { alerts, outages } = await attention();
+    // Not twice.
+    expect(alerts.filter(({ code }: Listed) => code === 'emr_unreachable')).toStrictEqual([]);
+    const words = 'Larkspur responded with an error (500).';
+    const outage = { silent: true, retrying: 2, reason: words };
+    expect(outages).toMatchObject([{ org_id, emr_name: 'Larkspur', ...outage }]);
+    expect(Date.parse(outages[0].since)).toBeLessThanOrEqual(Date.now() - 301_000);
+    const { organization_id } = outages[0];
+    const { rows } = (await operator.get(`clients/{client}/jobs?state=retrying&organization_id=${organization_id}`))
+      .body;
+    expect(rows).toHaveLength(2);
+    const { organizations } = (await operator.get('clients/{client}/accounts')).body;
+    expect(organizations).toMatchObject([{ org_id, outage }]);
     await fixture.api.control('DELETE', '/control/faults');
+    await fixture.owner`UPDATE lanes SET ready_at = now() WHERE ready_at > now()`;
+    await awaitAlerts('emr_unreachable', 0);
+    await until('the outage to end', async () => (await attention()).outages.length === 0);
+  });
+
+  test('no alert is open for an EMR that nobody waits for; one that is open stays until the EMR responds', async () => {
+    const { owner } = fixture;
+    await withJobsPaused(fixture, async () => {
+      const { body } = await fixture.api.callIn();
+      await owner`INSERT INTO emr_outages (account_id, client_id, since)
+        SELECT account_id, client_id, now() - interval '1 hour' FROM jobs WHERE id = ${body.job_id}
+        ON CONFLICT (account_id) DO UPDATE SET since = excluded.since, last_failure_at = now()`;
+      await awaitAlerts('emr_unreachable', 0);
+      await owner`UPDATE jobs SET retry_since = now() WHERE id = ${body.job_id}`;
+      await awaitAlerts('emr_unreachable', 1);
+      await owner`UPDATE jobs SET retry_since = NULL WHERE id = ${body.job_id}`;
+      await awaitAlerts('emr_unreachable', 1);
+    });
+    // The job that ran has got its response.
     await awaitAlerts('emr_unreachable', 0);
   });
 
@@ -341,12 +381,12 @@ test('an alert is open for 24 hours after a destination was added or changed, bu
     });
     return problems.filter(({ code }) => code === 'destination_changed').map(({ summary }) => summary);
   };
-  const added = (what: string) => `${client.name}: ${what} was added.`;
+  const added = (what: string) => `${what} was added.`;
   expect(await findSubjects(false)).toStrictEqual(
     expect.arrayContaining([
-      added('webhook URL https://new.example.org/in'),
-      added('webhook URL https://moved.example.org/in'),
-      added('callback URL https://app.example.org/linked'),
+      added('Webhook URL https://new.example.org/in'),
+      added('Webhook URL https://moved.example.org/in'),
+      added('Callback URL https://app.example.org/linked'),
     ]),
   );
   expect(await findSubjects(true)).toStrictEqual([]);

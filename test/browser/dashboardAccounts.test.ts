@@ -130,19 +130,64 @@ describe('accounts page', () => {
         refused_in_use = true, at = '2026-11-15T12:00:00Z'
       WHERE capability = 'uploadDocument' AND account_id = (SELECT id FROM accounts WHERE user_id = ${sandbox.user_id})`;
     const page = await fixture.open('/{client}/accounts');
-    const account = row(page, sandbox.user_id);
-    await account.locator('summary').click();
-    await account.getByText(/^Claims: [\d,]+ readable$/).waitFor();
-    await account.getByText(/^Create patient: declared, not yet used$/).waitFor();
-    await account
-      .getByText('Upload document: refused by the server on Nov 15: The server refuses documents.')
+    const opener = page.getByRole('button', { name: `: capabilities of ${sandbox.user_id}` });
+    await expect.poll(() => opener.innerText()).toMatch(/^\d+ of \d+, 1 refused/);
+    await opener.click();
+    const group = (name: string) => dialog(page).getByRole('region', { name, exact: true });
+    await group('Works')
+      .getByText(/^Claims: [\d,]+ readable$/)
       .waitFor();
-    await expectAccessible(page);
+    await group('Not used yet').getByText('Create patient', { exact: true }).waitFor();
+    await group('Refused').getByText('Upload document: on Nov 15. The server refuses documents.').waitFor();
+    await expectAccessible(page, in_dialog);
     await keepMessages(page);
-    await account.getByRole('button', { name: 'Check again' }).click();
+    await dialog(page).getByRole('button', { name: 'Check again' }).click();
     await page.locator('.toast').filter({ hasText: 'Checked.' }).waitFor();
     await expectAccessible(page, { within: '.toasts' });
-    await account.getByText(/^Upload document: declared, not yet used$/).waitFor();
+    await group('Not used yet').getByText('Upload document', { exact: true }).waitFor();
+    await group('Refused').waitFor({ state: 'detached' });
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
+  });
+
+  test('shows the address, the cause and the remedy of links that failed, also in their report', async () => {
+    const { owner, api, sandbox } = fixture.product;
+    const address = 'https://fhir.nowhere.invalid/r4';
+    const body = { org_id: 'nowhere', user_id: 'front-desk', emr_name: 'fhir', emr_instance_domain: address };
+    await api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
+    const step = {
+      stage: 'discovery',
+      request: 'GET [base]/metadata',
+      status: null,
+      duration_ms: 12,
+      outcome: 'failed',
+    };
+    const note = 'fhir.nowhere.invalid could not be found';
+    const report = { address, at: new Date().toISOString(), steps: [{ ...step, note }] };
+    await owner`
+      INSERT INTO connection_reports (id, client_id, link_token_hash, error_code, error_message, report)
+      SELECT gen_random_uuid(), client_id, token_hash, 'emr_unavailable', 'FHIR R4 cannot be reached right now.',
+             ${JSON.stringify(report)}::text::jsonb FROM link_tokens WHERE user_id = 'front-desk'`;
+    const page = await fixture.open('/{client}/overview');
+    const problem = page.getByRole('article', { name: 'Link failed' });
+    await problem.getByText(note).waitFor();
+    await problem.getByText(address).waitFor();
+    await problem.getByRole('link', { name: 'View Link failed' }).click();
+    await page.getByRole('alert').getByText('Check the address: no server has this name.').waitFor();
+    await page.getByRole('alert').getByText(note).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'All accounts' }).click();
+    const failed = page
+      .getByRole('table', { name: 'Failed link attempts' })
+      .getByRole('row')
+      .filter({ hasText: address });
+    await failed.getByText('Check the address: no server has this name.').waitFor();
+    // In the sandbox, the address of a new link is that of the test EMR.
+    await page.getByRole('button', { name: 'Create link' }).click();
+    expect(await dialog(page).getByLabel('EMR address').inputValue()).toBe(sandbox.larkspur.url);
+    await page.keyboard.press('Escape');
+    await owner`DELETE FROM link_tokens WHERE user_id = 'front-desk'`;
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 
   test('shows why an account needs re-linking and re-links it with the same token', async () => {
@@ -159,9 +204,15 @@ describe('accounts page', () => {
     await dialog(page).getByRole('button', { name: 'Create link' }).click();
     const address = await readLink(page);
 
+    // During an outage, the page says so before anybody signs in.
+    await product.owner`INSERT INTO emr_outages (account_id, client_id, since)
+      SELECT id, client_id, now() - interval '10 minutes' FROM accounts WHERE user_id = 'expired-user'
+      ON CONFLICT (account_id) DO UPDATE SET since = excluded.since, last_failure_at = now()`;
+
     // Update mode asks only for the code, and for consent: this account was linked without a page.
     const window = await openLinkWindow(fixture.browser, address);
     await agree(window.page.mainFrame());
+    await window.page.getByText(/Larkspur has not been responding since \d+:\d\d/).waitFor();
     await window.page.waitForSelector('button[type="submit"]:focus');
     await window.page.keyboard.press('Enter');
     await focused(window.page.mainFrame(), 'code');
@@ -206,7 +257,8 @@ describe('accounts page', () => {
     await signIn(page, { email, password });
     // The actions would appear together with the row.
     await row(page, 'sandbox-user').getByText('Active').waitFor();
-    await expect.poll(() => page.getByRole('main').getByRole('button').count()).toBe(0);
+    const actions = page.getByRole('main').getByRole('button').filter({ hasNotText: 'capabilities of' });
+    await expect.poll(() => actions.count()).toBe(0);
     await context.close();
   });
 });

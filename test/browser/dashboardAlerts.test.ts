@@ -47,6 +47,6 @@ test('the alerts page shows channels, open alerts and their messages, and sends 
   expect(mail.received.at(-1)?.subject).toBe('[Chartwire] Test message');
   await expectAccessible(page);
   await open.getByRole('link', { name: 'Account needs re-linking' }).click();
-  await page.waitForURL(/\/accounts$/);
+  await page.waitForURL(/\/accounts\?account=[0-9a-f]{32}$/);
   expect(fixture.consoleErrors(page)).toStrictEqual([]);
 });

@@ -52,7 +52,7 @@ test('an operator finds each of three causes within three clicks of the overview
   await page.getByRole('button', { name: 'Send pending now' }).click();
   await page.getByText('Enabled', { exact: true }).waitFor();
 
-  // Two clicks: the list, the job. The clinic removes the block, and the job is run again.
+  // Two clicks: the list, the job. The clinic removes the block, and the request is sent again.
   await overview.click();
   await clicks();
   await attention.getByRole('link', { name: 'View 1 × Time not available' }).click();
@@ -61,25 +61,24 @@ test('an operator finds each of three causes within three clicks of the overview
   await page.getByRole('alert').getByText('not free').waitFor();
   expect(await clicks()).toBe(2);
   await api.control('DELETE', `/control/blocks/${block.blockId}`);
-  await page.getByRole('button', { name: 'Run again' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Run again' }).click();
+  await page.getByRole('link', { name: 'Edit and send again' }).click();
+  await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByRole('heading', { level: 1, name: 'Appointment · Succeeded' }).waitFor();
 
-  // One click: the cause names the medications. The clinic adds the missing one, and the overview runs the job again.
+  // No click: the row names the medications. The clinic adds the missing one, and the request is sent again.
   await overview.click();
   await clicks();
   const problem = attention.getByRole('article', { name: '1 × Medication not found' });
-  await problem.getByRole('link', { name: `Job ${refill.job_id}` }).click();
-  await page.getByRole('alert').getByText('Available medications:').waitFor();
-  await page.getByRole('table', { name: 'Other jobs for this patient' }).waitFor();
-  expect(await clicks()).toBe(1);
+  await problem.getByText('Available medications:').waitFor();
+  expect(await clicks()).toBe(0);
   const [patient] = await clinicRows(fixture.product, 'patients', { mrn: patient_mrn });
   await addClinicRow(fixture.product, 'medications', { patientId: patient.patientId, name: 'Unlistedol' });
+  await problem.getByRole('link', { name: `Correct job ${refill.job_id}` }).click();
+  await page.getByRole('table', { name: 'Other jobs for this patient' }).waitFor();
+  await page.getByRole('link', { name: 'Edit and send again' }).click();
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Telephone encounter · Succeeded' }).waitFor();
   await overview.click();
-  await problem.getByRole('button', { name: 'Run again' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Run again' }).click();
-  await page.getByRole('dialog').getByText('1 job was queued again.').waitFor();
-  await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
 
   await attention.getByText('All clear').waitFor();
   expect(fixture.consoleErrors(page)).toStrictEqual([]);

@@ -103,8 +103,14 @@ async function seeInDashboard(capabilities: readonly string[]): Promise<void> {
   const page = await fixture.browser.newPage();
   await page.goto(`${dashboard.url}/clients/${client_id}/accounts`);
   await signIn(page, dashboard);
-  await page.locator('summary', { hasText: `${capabilities.length} of ` }).click();
-  await page.getByText(/Not supported: .*code lists/).waitFor();
+  await page
+    .getByRole('button', { name: /: capabilities of / })
+    .filter({ hasText: `${capabilities.length} of ` })
+    .click();
+  await page
+    .getByRole('region', { name: 'Not supported' })
+    .getByText(/code lists/)
+    .waitFor();
   await page.close();
 }
 

@@ -109,11 +109,11 @@ test.skipIf(!shells.includes('fish'))('fish completes commands, options, states 
   await writeFile(file, (await runHere(['completion', 'fish'], {})).stdout);
   for (const [line, expected] of Object.entries({ ...words, ...options })) {
     const { stdout } = await run('fish', ['-c', `source '${file}'; complete -C '${line}'`]);
-    const found = stdout
+    const printed = stdout
       .trim()
       .split('\n')
       .map((each) => each.split('\t')[0]);
-    expect(found, line).toStrictEqual(expected);
+    expect(printed, line).toStrictEqual(expected);
   }
 });
 

@@ -38,6 +38,16 @@ test('leaves no fault behind and keeps the account linked', async () => {
   expect(account).toMatchObject({ status: 'active', waiting_jobs: 0 });
 });
 
+test('opens what was written in the sandbox EMR', async () => {
+  const { code, stdout, stderr } = await runHere(['trigger', 'telephone_encounter.created', '--open'], fixture.env);
+  expect(code, stderr).toBe(0);
+  const [, url = ''] = stdout.split('\n');
+  expect(url).toMatch(new RegExp(`^${fixture.sandbox.larkspur.url}/open/`));
+  const opened = await fetch(url, { redirect: 'manual' });
+  expect(opened.status).toBeLessThan(400);
+  expect(opened.headers.get('set-cookie')).toBeTruthy();
+});
+
 test('says what it waits for while the EMR fails, and gives up with the state of the job and its last reason', async () => {
   await runHere(['sandbox', 'fault', 'error_500'], fixture.env);
   const { code, stdout, stderr } = await runHere(['trigger', 'patient.created', '--timeout', '3'], fixture.env);

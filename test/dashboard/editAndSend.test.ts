@@ -162,7 +162,7 @@ describe('an edited request', () => {
     expect(await getJob(job_id)).toMatchObject({ edited_copy: null, not_editable: null });
   });
 
-  test('of which a part is saved is sent only after a confirmation', async () => {
+  test('is sent only after a confirmation if a part of the old one is saved', async () => {
     await setFault(fixture.api, 'add_refill', 'refill_fails', { reason: 'Not by telephone.' });
     const partial = await finishedCall(fixture, { refill_medication_name: 'Lisinopril' });
     expect((await getForm(partial.job_id)).saved_steps).toStrictEqual(['create_encounter']);
@@ -173,7 +173,7 @@ describe('an edited request', () => {
     expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
   });
 
-  test('that fails is listed in place of its job, and is edited in turn', async () => {
+  test('is listed in place of its job if it fails, and is edited in turn', async () => {
     const { job_id } = await unknownMedication();
     const copy = (await edit(job_id)).body.job_id;
     await fixture.api.untilEvent(copy);

@@ -70,7 +70,9 @@ test('an EMR that does not respond is reported until it responds', async () => {
   await untilReadiness({ status: 'degraded', warnings: ['emr_unreachable'] });
   await until('the alert', async () => (await readAlerts('emr_unreachable')).length === 1);
   const [alert] = await readAlerts('emr_unreachable');
-  expect(alert?.summary).toMatch(/: the EMR of practice \S+ has not responded to account \S+ for 5 minutes\.$/);
+  expect(alert?.summary).toMatch(
+    /^The EMR of practice \S+ has not responded for 5 minutes\. 1 job is being retried\.$/,
+  );
   await installation.api.control('DELETE', '/control/faults');
   await installation.api.untilEvent(body.job_id);
   await untilReadiness({ status: 'ready', warnings: [] });

@@ -87,10 +87,11 @@ test('the packed library installs into an empty folder and works with import, re
   // The quickstart and the lists of the guide, as they are printed there.
   const guide = await readFile(join(root, 'sdk/README.md'), 'utf8');
   const snippets = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code);
-  const example = snippets.slice(0, 2).join('\n').replace('http://localhost:4000', sandbox.base_url);
+  const example = snippets.slice(0, 2).join('\n');
   await writeFile(join(app, 'guide.mjs'), example);
   const guide_env = {
     PATH: env.PATH,
+    CHARTWIRE_BASE_URL: sandbox.base_url,
     CHARTWIRE_CLIENT_ID: sandbox.client_id,
     CHARTWIRE_CLIENT_SECRET: sandbox.client_secret,
     CHARTWIRE_ACCESS_TOKEN: sandbox.access_token,
@@ -105,7 +106,7 @@ test('the packed library installs into an empty folder and works with import, re
   await writeFile(join(app, 'typed.cts'), head + imports + program);
   await writeFile(
     join(app, 'wrong.mts'),
-    `${imports}\nnew Chartwire({ baseUrl: '' });\nvoid verifyWebhook;\nvoid NotFoundError;\n`,
+    `${imports}\nnew Chartwire({ clientId: 5 });\nvoid verifyWebhook;\nvoid NotFoundError;\n`,
   );
   const tsc = (...files: string[]) =>
     run(
@@ -117,5 +118,52 @@ test('the packed library installs into an empty folder and works with import, re
       { cwd: app },
     );
   await tsc('typed.mts', 'typed.cts', 'guide.mts');
-  await expect(tsc('wrong.mts')).rejects.toMatchObject({ stdout: expect.stringContaining('clientId') });
+  await expect(tsc('wrong.mts')).rejects.toMatchObject({
+    stdout: expect.stringContaining("'number' is not assignable"),
+  });
+});
+
+const has_python = await run('python3', ['-c', 'import venv']).then(
+  () => true,
+  () => false,
+);
+
+test.skipIf(!has_python)('npm and pip install the client libraries from the service, with types', async () => {
+  const folder = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'served-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const { sandbox } = await sharedSandbox();
+  const { base_url } = sandbox;
+  const response = await fetch(`${base_url}/sdk.tgz`);
+  expect(response.headers.get('content-type')).toBe('application/gzip');
+  const etag = response.headers.get('etag') ?? '';
+  expect((await fetch(`${base_url}/sdk/chartwire-0.1.0.tgz`, { headers: { 'if-none-match': etag } })).status).toBe(304);
+  expect((await fetch(`${base_url}/sdk.tgz`, { method: 'HEAD' })).status).toBe(200);
+  for (const path of ['/sdk/other.tgz', '/sdk/..%2f..%2fpackage.json']) {
+    expect((await fetch(base_url + path)).status, path).toBe(404);
+  }
+
+  const env = { ...process.env, npm_config_cache: join(folder, 'cache') };
+  await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+  await run('npm', ['install', '--no-audit', '--no-fund', `${base_url}/sdk.tgz`], { cwd: folder, env });
+  const program =
+    "import { Chartwire } from '@chartwire/client';\nconsole.log(typeof new Chartwire().patients.create);\n";
+  await writeFile(join(folder, 'app.mjs'), program);
+  const credentials = {
+    PATH: process.env.PATH ?? '',
+    CHARTWIRE_BASE_URL: base_url,
+    CHARTWIRE_CLIENT_ID: sandbox.client_id,
+    CHARTWIRE_CLIENT_SECRET: sandbox.client_secret,
+    CHARTWIRE_ACCESS_TOKEN: sandbox.access_token,
+  };
+  const { stdout } = await run(process.execPath, ['app.mjs'], { cwd: folder, env: credentials });
+  expect(stdout).toBe('function\n');
+  expect(await readFile(join(folder, 'node_modules/@chartwire/client/cjs/index.d.ts'), 'utf8')).toContain('Chartwire');
+
+  await run('python3', ['-m', 'venv', join(folder, 'venv')]);
+  const python = join(folder, 'venv/bin/python');
+  const wheel = `${base_url}/sdk/chartwire-0.1.0-py3-none-any.whl`;
+  await run(python, ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-index', wheel]);
+  const script =
+    "import chartwire, os; print(chartwire.Chartwire().settings.get()['success'], os.listdir(os.path.dirname(chartwire.__file__)).count('py.typed'))";
+  expect((await run(python, ['-c', script], { env: credentials, cwd: folder })).stdout).toBe('True 1\n');
 });

@@ -56,6 +56,23 @@ test('a write that fails later throws its failure code and reasons', async () =>
   });
 });
 
+test('a failure has its reason as a code and in the words that list the medications', async () => {
+  const { patient_mrn, provider_id, location_id, assigned_to_id } = fixture.sandbox.example;
+  const call = {
+    patient_mrn,
+    provider_id,
+    location_id,
+    assigned_to_id,
+    reason: 'Refill',
+    refill_medication_name: 'Nosuchdrug',
+  };
+  const error = await client.telephoneEncounters.createAndWait(call).catch((each: unknown) => each);
+  expect(error).toMatchObject({
+    code: 'medication_not_found',
+    reasons: [{ code: 'medication_not_found', description: expect.stringMatching(/mg/) }],
+  });
+});
+
 test('goes through all pages of a list, or one page', async () => {
   const page = await client.claims.list({ page_size: 25 });
   expect(page.claims).toHaveLength(25);
@@ -152,7 +169,9 @@ test('an expired link throws LoginRequiredError', async () => {
 test('a wait that takes too long ends, and the job can be waited for again', async () => {
   const { job_id } = await withJobsPaused(fixture, async () => {
     const accepted = await client.patients.create(person());
-    await expect(client.jobs.wait(accepted.job_id, { timeoutMs: 300 })).rejects.toBeInstanceOf(TimeoutError);
+    const error = await client.jobs.wait(accepted.job_id, { timeoutMs: 300 }).catch((each: unknown) => each);
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect(error).toMatchObject({ jobId: accepted.job_id });
     return accepted;
   });
   await expect(client.jobs.wait(job_id)).resolves.toMatchObject({ type: 'patient.created' });

@@ -9,8 +9,11 @@ import { composeOpenApi } from '../../src/http/openapi/openApi.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
 
 const run = promisify(execFile);
+async function readRuntimes(): Promise<[string, string]> {
+  return [await readFile('scripts/sdk/runtime.py', 'utf8'), await readFile('scripts/sdk/asyncRuntime.py', 'utf8')];
+}
 const document = composeOpenApi(endpoints, { version: '0.0.0', base_url: 'http://127.0.0.1:4000' });
-const python = pythonModule(document, await readFile('scripts/sdk/runtime.py', 'utf8'));
+const python = pythonModule(document, ...(await readRuntimes()));
 const has_python = await run('python3', ['--version']).then(
   () => true,
   () => false,

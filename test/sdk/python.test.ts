@@ -71,6 +71,33 @@ followed = {change["id"] for change in client.changes.follow(kinds="patients", s
 result["followed"] = created["data"]["patient_id"] in followed and len(cursors) > 0
 result["feed"] = len({change["id"] for change in client.changes.list(kinds="patients", limit=50)}) == len(followed)
 
+import asyncio
+from chartwire import AsyncChartwire, sign_webhook
+
+received = []
+async def main():
+    async with AsyncChartwire(on_response=received.append) as own:
+        person = {**body, "last_name": last_name + "async"}
+        event, others = await asyncio.gather(own.patients.create_and_wait(person), own.providers.list().first())
+        found = [each["last_name"] async for each in own.patients.list(mrn=event["data"]["mrn"])]
+        walked = len([each async for each in own.claims.list(page_size=25)])
+        changes = len([each async for each in own.changes.follow(kinds="patients", until_current=True)])
+        try:
+            await own.for_account("unknown").settings.get()
+        except chartwire.AuthenticationError as error:
+            refused = error
+        return [event["type"], found == [person["last_name"]], walked == len(list(client.claims.list())), changes > 0,
+                len(others["providers"]) > 0, refused.code, repr(own).replace(os.environ["BASE_URL"], "URL")]
+
+os.environ.update(CHARTWIRE_BASE_URL=os.environ["BASE_URL"], CHARTWIRE_CLIENT_ID=os.environ["CLIENT_ID"],
+                  CHARTWIRE_CLIENT_SECRET=os.environ["CLIENT_SECRET"], CHARTWIRE_ACCESS_TOKEN=os.environ["ACCESS_TOKEN"])
+result["asynchronous"] = asyncio.run(main())
+result["hooks"] = any(each.route == "/v1/jobs/{job_id}" and each.status == 200 and each.request_id for each in received)
+result["last"] = Chartwire().last_response is None and client.last_response.status == 200
+signed = sign_webhook(event, os.environ["SECRET"])
+result["signed"] = verify_webhook(event, signed, os.environ["SECRET"])["type"]
+result["shown"] = repr(missing).split(", request_id")[0]
+
 flaky = Chartwire(base_url=os.environ["FLAKY_URL"], client_id="a", client_secret="b", access_token="c")
 result["retried"] = flaky.sync.create()["job_id"]
 print(json.dumps(result))
@@ -127,6 +154,14 @@ test.skipIf(!has_python)('the Python module creates, waits, pages, retries and v
     dry: [true, 'create'],
     followed: true,
     feed: true,
+    asynchronous: [
+      ...['patient.created', true, true, true, true, 'access_token_invalid'],
+      `AsyncChartwire(base_url='URL', client_id='${sandbox.client_id}')`,
+    ],
+    hooks: true,
+    last: true,
+    signed: 'patient.created',
+    shown: "ValidationError('Missing required field: last_name', code='missing_field', status=400, field='last_name'",
     retried: 7,
   });
   expect(flaky.requests).toHaveLength(3);

@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest';
+import { inspect } from 'node:util';
+import { afterEach, expect, test, vi } from 'vitest';
 import { Chartwire } from '../../sdk/src/client.ts';
 import { ConnectionError, RateLimitError, TimeoutError } from '../../sdk/src/errors.ts';
+import { type ReceivedResponse, readResponse, type SentRequest } from '../../sdk/src/transport.ts';
 import { startFlakyServer } from './flakyServer.ts';
+
+afterEach(() => vi.unstubAllEnvs());
 
 const credentials = { clientId: 'ci_test_a', clientSecret: 'cs_test_b', accessToken: 'c' };
 const accepted = { status: 200, body: { success: true, message: 'Queued.', job_id: 7 } };
@@ -27,6 +31,53 @@ test('a search is sent again too, without an idempotency key, and with nothing i
     expect([method, url, headers['idempotency-key']]).toStrictEqual(['POST', '/v1/patients/search', undefined]);
     expect(JSON.parse(body)).toStrictEqual({ last_name: 'Testpatient' });
   }
+});
+
+test('what is not given comes from the environment, and its token only with its client', async () => {
+  const { baseUrl, requests } = await startFlakyServer([accepted]);
+  expect(() => new Chartwire()).toThrow(/needs baseUrl, or the variable CHARTWIRE_BASE_URL\.$/);
+  vi.stubEnv('CHARTWIRE_BASE_URL', baseUrl);
+  vi.stubEnv('CHARTWIRE_CLIENT_ID', 'ci_env');
+  vi.stubEnv('CHARTWIRE_CLIENT_SECRET', 'cs_env');
+  vi.stubEnv('CHARTWIRE_ACCESS_TOKEN', 'at_env');
+  await new Chartwire().sync.create();
+  await new Chartwire({ clientId: 'ci_other', clientSecret: 'cs_other' }).sync.create();
+  expect(requests.map(({ headers }) => [headers['client-id'], headers['access-token']])).toStrictEqual([
+    ['ci_env', 'at_env'],
+    ['ci_other', undefined],
+  ]);
+  const shown = inspect(new Chartwire());
+  expect(shown).toBe(`Chartwire { baseUrl: '${baseUrl}', clientId: 'ci_env', hasAccessToken: true }`);
+});
+
+test('hooks and a logger see each attempt, without MRNs, bodies and credentials, and cannot break a request', async () => {
+  const { baseUrl } = await startFlakyServer([{ status: 503 }, { ...accepted, headers: { 'x-request-id': 'r2' } }]);
+  const lines: string[] = [];
+  const seen: (SentRequest | ReceivedResponse)[] = [];
+  const client = new Chartwire({
+    ...credentials,
+    baseUrl,
+    logger: { debug: (line) => lines.push(line), warn: (line) => lines.push(line) },
+    onRequest: (request) => {
+      seen.push(request);
+      throw new Error('LK100001');
+    },
+    onResponse: (response) => seen.push(response),
+  });
+  const created = await client.patients.insurances.create('LK100001', { member_id: 'M1', insurance_name: 'Gold' });
+  const route = '/v1/patients/{patient_mrn}/insurances';
+  expect(seen).toMatchObject([
+    { method: 'POST', route, attempt: 1 },
+    { attempt: 1, status: 503 },
+    { attempt: 2 },
+    { attempt: 2, status: 200, requestId: 'r2' },
+  ]);
+  expect(readResponse(created)).toMatchObject({ status: 200, requestId: 'r2' });
+  expect(client.lastResponse?.headers.get('x-request-id')).toBe('r2');
+  expect(lines).toContainEqual(expect.stringMatching(/^POST .*: 503\. Sent again in \d+ ms\.$/));
+  expect(lines).toContainEqual(expect.stringMatching(/: 200 in \d+ ms, request r2$/));
+  expect(lines).toContainEqual('A hook has thrown Error.');
+  expect(lines.join()).not.toMatch(/LK100001|M1|Gold|cs_test_b|at_/);
 });
 
 test('retry-after is honored', async () => {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { fromFetchRequest, fromNodeRequest, verifyWebhook } from '../../sdk/src/webhooks.ts';
+import { fromFetchRequest, fromNodeRequest, signWebhook, verifyWebhook } from '../../sdk/src/webhooks.ts';
 
 const secret = 'whsec_RVhBTVBMRS1FWEFNUExFLUVYQU1QTEUtRVhBTVBMRSE=';
 const newer = 'whsec_T1RIRVItT1RIRVItT1RIRVItT1RIRVItT1RIRVItISE=';
@@ -21,6 +21,15 @@ test('returns the event, which its type narrows', async () => {
   const event = await verifyWebhook(body, signed(), secret);
   if (event.type !== 'patient.created') throw new Error('another type');
   expect(event.data.mrn).toBe('LK100001é');
+});
+
+test('a signed body is accepted by this library and by an independent one', async () => {
+  const headers = await signWebhook(body, secret);
+  expect((await verifyWebhook(body, headers, secret)).type).toBe('patient.created');
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: 'patient.created' });
+  const at = new Date();
+  expect(await signWebhook(body, secret, { id: 'e1', timestamp: at })).toStrictEqual(signed(secret, at));
+  await expect(verifyWebhook(body, await signWebhook(body, newer), secret)).rejects.toThrow(/does not match/);
 });
 
 test('accepts any of two secrets and any of several signatures', async () => {

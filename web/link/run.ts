@@ -38,7 +38,7 @@ function firstMethod({ session: { ways, way } }: Flow): SignInMethod | undefined
 }
 
 function askSignIn(flow: Flow): void {
-  const { session, t } = flow;
+  const { session } = flow;
   const method = firstMethod(flow);
   if (session.ways.length > 0 && !method) {
     askAdministrator(flow);
@@ -52,10 +52,17 @@ function askSignIn(flow: Flow): void {
     askCredentials(
       flow,
       names.map(({ name }) => name),
-      session.update ? t('lead_update') : leadFor(flow, method, names.length > 0),
+      session.update ? leadForUpdate(flow) : leadFor(flow, method, names.length > 0),
       method,
     );
   }
+}
+
+/** During an outage of the EMR, a sign-in can fail for no fault of the person. */
+function leadForUpdate({ session: { outage_since }, language, t }: Flow): string {
+  if (outage_since === null) return t('lead_update');
+  const since = new Date(outage_since).toLocaleTimeString(language, { hour: 'numeric', minute: '2-digit' });
+  return `${t('lead_update')} ${t('outage', { since })}`;
 }
 
 function leadFor({ session, t, practice_page }: Flow, method: SignInMethod | undefined, has_inputs: boolean): string {
@@ -97,7 +104,7 @@ function askToReconnect(flow: Flow, method: SignInMethod | undefined): void {
     card,
     {
       title: t('title_update'),
-      lead: t('lead_update'),
+      lead: leadForUpdate(flow),
       facts: [...account, ...(session.app ? [] : facts(flow))],
       inputs: [],
       picture: findPicture(flow),

@@ -57,6 +57,8 @@ export type Session = {
   /** Whether the person chooses the practice, and the choice. */
   finds_practice: boolean;
   practice: Practice | null;
+  /** Since when the EMR of the account that is re-linked has not responded. */
+  outage_since: string | null;
   client: Client;
   expires_at: string;
   /** The link can be opened in another browser, and its success still reaches the application. */

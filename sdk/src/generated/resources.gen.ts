@@ -275,14 +275,14 @@ export class PatientsInsurancesResource extends Resource {
    * Returns the insurances as of the last sync and of your own writes: those in force first, in the order in which they are billed.
    */
   list(patient_mrn: string, query?: PatientsInsurancesListQuery, options?: RequestOptions): PagePromise<PatientsInsurancesListResponse, PatientInsuranceRecord> {
-    return list<PatientsInsurancesListResponse, PatientInsuranceRecord>(this.transport, { path: `/v1/patients/${encodeURIComponent(patient_mrn)}/insurances`, query, items: 'insurances' }, options);
+    return list<PatientsInsurancesListResponse, PatientInsuranceRecord>(this.transport, { path: `/v1/patients/${encodeURIComponent(patient_mrn)}/insurances`, route: '/v1/patients/{patient_mrn}/insurances', query, items: 'insurances' }, options);
   }
 
   /** Add an insurance. */
   create(patient_mrn: string, body: PatientInsuranceCreate, options: RequestOptions & DryRunOption): Promise<DryRun>;
   create(patient_mrn: string, body: PatientInsuranceCreate, options?: RequestOptions): Promise<PatientsInsurancesCreateResponse>;
   create(patient_mrn: string, body: PatientInsuranceCreate, options?: RequestOptions & Partial<DryRunOption>): Promise<PatientsInsurancesCreateResponse | DryRun> {
-    return this.transport.request<PatientsInsurancesCreateResponse | DryRun>({ method: 'POST', path: `/v1/patients/${encodeURIComponent(patient_mrn)}/insurances`, body }, options);
+    return this.transport.request<PatientsInsurancesCreateResponse | DryRun>({ method: 'POST', path: `/v1/patients/${encodeURIComponent(patient_mrn)}/insurances`, route: '/v1/patients/{patient_mrn}/insurances', body }, options);
   }
 
   /** Add an insurance, and wait for the outcome. Throws `JobFailedError` if it fails. */
@@ -294,7 +294,7 @@ export class PatientsInsurancesResource extends Resource {
   update(patient_mrn: string, emr_insurance_id: string, body: PatientInsuranceUpdate, options: RequestOptions & DryRunOption): Promise<DryRun>;
   update(patient_mrn: string, emr_insurance_id: string, body: PatientInsuranceUpdate, options?: RequestOptions): Promise<PatientsInsurancesUpdateResponse>;
   update(patient_mrn: string, emr_insurance_id: string, body: PatientInsuranceUpdate, options?: RequestOptions & Partial<DryRunOption>): Promise<PatientsInsurancesUpdateResponse | DryRun> {
-    return this.transport.request<PatientsInsurancesUpdateResponse | DryRun>({ method: 'PATCH', path: `/v1/patients/${encodeURIComponent(patient_mrn)}/insurances/${encodeURIComponent(emr_insurance_id)}`, body }, options);
+    return this.transport.request<PatientsInsurancesUpdateResponse | DryRun>({ method: 'PATCH', path: `/v1/patients/${encodeURIComponent(patient_mrn)}/insurances/${encodeURIComponent(emr_insurance_id)}`, route: '/v1/patients/{patient_mrn}/insurances/{emr_insurance_id}', body }, options);
   }
 
   /** Update an insurance, and wait for the outcome. Throws `JobFailedError` if it fails. */
@@ -309,7 +309,7 @@ export class EligibilityChecksBenefitsResource extends Resource {
    * Returns the lines of the insurer’s answer in their order.
    */
   list(id: string, query?: EligibilityChecksBenefitsListQuery, options?: RequestOptions): PagePromise<EligibilityChecksBenefitsListResponse, EligibilityBenefit> {
-    return list<EligibilityChecksBenefitsListResponse, EligibilityBenefit>(this.transport, { path: `/v1/eligibility-checks/${encodeURIComponent(id)}/benefits`, query, items: 'benefits' }, options);
+    return list<EligibilityChecksBenefitsListResponse, EligibilityBenefit>(this.transport, { path: `/v1/eligibility-checks/${encodeURIComponent(id)}/benefits`, route: '/v1/eligibility-checks/{id}/benefits', query, items: 'benefits' }, options);
   }
 }
 
@@ -319,7 +319,7 @@ export class WebhookDeliveriesResource extends Resource {
    * Returns the deliveries of the last 30 days with their attempts, newest first.
    */
   list(id: string, query?: WebhookDeliveriesListQuery, options?: RequestOptions): PagePromise<WebhookDeliveriesListResponse, WebhookDelivery> {
-    return list<WebhookDeliveriesListResponse, WebhookDelivery>(this.transport, { path: `/v1/webhook/${encodeURIComponent(id)}/deliveries`, query, items: 'deliveries' }, options);
+    return list<WebhookDeliveriesListResponse, WebhookDelivery>(this.transport, { path: `/v1/webhook/${encodeURIComponent(id)}/deliveries`, route: '/v1/webhook/{id}/deliveries', query, items: 'deliveries' }, options);
   }
 }
 
@@ -421,7 +421,7 @@ export class AppointmentsResource extends Resource {
    * While the appointment is waiting to be written to the EMR, its status is `pending`. If it was not booked, its status is `failed`, with the reason.
    */
   get(id: string, options?: RequestOptions): Promise<AppointmentsGetResponse> {
-    return this.transport.request<AppointmentsGetResponse>({ method: 'GET', path: `/v1/appointments/${encodeURIComponent(id)}` }, options);
+    return this.transport.request<AppointmentsGetResponse>({ method: 'GET', path: `/v1/appointments/${encodeURIComponent(id)}`, route: '/v1/appointments/{id}' }, options);
   }
 
   /**
@@ -431,7 +431,7 @@ export class AppointmentsResource extends Resource {
   update(id: string, body: AppointmentUpdate, options: RequestOptions & DryRunOption): Promise<DryRun>;
   update(id: string, body: AppointmentUpdate, options?: RequestOptions): Promise<AppointmentsUpdateResponse>;
   update(id: string, body: AppointmentUpdate, options?: RequestOptions & Partial<DryRunOption>): Promise<AppointmentsUpdateResponse | DryRun> {
-    return this.transport.request<AppointmentsUpdateResponse | DryRun>({ method: 'PATCH', path: `/v1/appointments/${encodeURIComponent(id)}`, body }, options);
+    return this.transport.request<AppointmentsUpdateResponse | DryRun>({ method: 'PATCH', path: `/v1/appointments/${encodeURIComponent(id)}`, route: '/v1/appointments/{id}', body }, options);
   }
 
   /**
@@ -444,7 +444,7 @@ export class AppointmentsResource extends Resource {
 
   /** Retrieve an appointment by its EMR ID. */
   getByEhrId(ehr_id: string, options?: RequestOptions): Promise<AppointmentsGetByEhrIdResponse> {
-    return this.transport.request<AppointmentsGetByEhrIdResponse>({ method: 'GET', path: `/v1/appointments/ehr/${encodeURIComponent(ehr_id)}` }, options);
+    return this.transport.request<AppointmentsGetByEhrIdResponse>({ method: 'GET', path: `/v1/appointments/ehr/${encodeURIComponent(ehr_id)}`, route: '/v1/appointments/ehr/{ehr_id}' }, options);
   }
 
   /**
@@ -514,7 +514,7 @@ export class DocumentsResource extends Resource {
    * Returns what became of a document that you sent: its status and, after the upload, the EMR’s ID. The content is not returned.
    */
   get(id: string, options?: RequestOptions): Promise<DocumentsGetResponse> {
-    return this.transport.request<DocumentsGetResponse>({ method: 'GET', path: `/v1/documents/${encodeURIComponent(id)}` }, options);
+    return this.transport.request<DocumentsGetResponse>({ method: 'GET', path: `/v1/documents/${encodeURIComponent(id)}`, route: '/v1/documents/{id}' }, options);
   }
 }
 
@@ -618,12 +618,12 @@ export class ProvidersResource extends Resource {
 
   /** Update a provider by its EMR ID. */
   updateByEhrId(ehr_id: string, body: ProviderUpdate, options?: RequestOptions): Promise<ProvidersUpdateByEhrIdResponse> {
-    return this.transport.request<ProvidersUpdateByEhrIdResponse>({ method: 'PATCH', path: `/v1/providers/ehr/${encodeURIComponent(ehr_id)}`, body }, options);
+    return this.transport.request<ProvidersUpdateByEhrIdResponse>({ method: 'PATCH', path: `/v1/providers/ehr/${encodeURIComponent(ehr_id)}`, route: '/v1/providers/ehr/{ehr_id}', body }, options);
   }
 
   /** Update a provider. */
   update(id: string, body: ProviderUpdate, options?: RequestOptions): Promise<ProvidersUpdateResponse> {
-    return this.transport.request<ProvidersUpdateResponse>({ method: 'PATCH', path: `/v1/providers/${encodeURIComponent(id)}`, body }, options);
+    return this.transport.request<ProvidersUpdateResponse>({ method: 'PATCH', path: `/v1/providers/${encodeURIComponent(id)}`, route: '/v1/providers/{id}', body }, options);
   }
 }
 
@@ -635,7 +635,7 @@ export class LocationsResource extends Resource {
 
   /** Update a location. */
   update(id: string, body: LocationUpdate, options?: RequestOptions): Promise<LocationsUpdateResponse> {
-    return this.transport.request<LocationsUpdateResponse>({ method: 'PATCH', path: `/v1/locations/${encodeURIComponent(id)}`, body }, options);
+    return this.transport.request<LocationsUpdateResponse>({ method: 'PATCH', path: `/v1/locations/${encodeURIComponent(id)}`, route: '/v1/locations/{id}', body }, options);
   }
 }
 
@@ -729,14 +729,14 @@ export class PatientsResource extends Resource {
    * Returns the patient from the request that creates it on: `pending` until the EMR has it, then `active`, or `failed` with the reason.
    */
   get(id: string, options?: RequestOptions): Promise<PatientsGetResponse> {
-    return this.transport.request<PatientsGetResponse>({ method: 'GET', path: `/v1/patients/${encodeURIComponent(id)}` }, options);
+    return this.transport.request<PatientsGetResponse>({ method: 'GET', path: `/v1/patients/${encodeURIComponent(id)}`, route: '/v1/patients/{id}' }, options);
   }
 
   /** Update a patient. */
   update(id: string, body: PatientUpdate, options: RequestOptions & DryRunOption): Promise<DryRun>;
   update(id: string, body: PatientUpdate, options?: RequestOptions): Promise<PatientsUpdateResponse>;
   update(id: string, body: PatientUpdate, options?: RequestOptions & Partial<DryRunOption>): Promise<PatientsUpdateResponse | DryRun> {
-    return this.transport.request<PatientsUpdateResponse | DryRun>({ method: 'PATCH', path: `/v1/patients/${encodeURIComponent(id)}`, body }, options);
+    return this.transport.request<PatientsUpdateResponse | DryRun>({ method: 'PATCH', path: `/v1/patients/${encodeURIComponent(id)}`, route: '/v1/patients/{id}', body }, options);
   }
 
   /**
@@ -852,7 +852,7 @@ export class JobsResource extends Resource {
 
   /** Retrieve a job. */
   get(job_id: number | string, options?: RequestOptions): Promise<JobsGetResponse> {
-    return this.transport.request<JobsGetResponse>({ method: 'GET', path: `/v1/jobs/${encodeURIComponent(job_id)}` }, options);
+    return this.transport.request<JobsGetResponse>({ method: 'GET', path: `/v1/jobs/${encodeURIComponent(job_id)}`, route: '/v1/jobs/{job_id}' }, options);
   }
 
   /**
@@ -860,7 +860,7 @@ export class JobsResource extends Resource {
    * Queues another run of a job that failed, as a new job with its own event. Nothing is written twice: completed steps are recognized in the EMR.
    */
   runAgain(job_id: number | string, options?: RequestOptions): Promise<JobsRunAgainResponse> {
-    return this.transport.request<JobsRunAgainResponse>({ method: 'POST', path: `/v1/jobs/${encodeURIComponent(job_id)}/run-again` }, options);
+    return this.transport.request<JobsRunAgainResponse>({ method: 'POST', path: `/v1/jobs/${encodeURIComponent(job_id)}/run-again`, route: '/v1/jobs/{job_id}/run-again' }, options);
   }
 
   /**
@@ -868,7 +868,7 @@ export class JobsResource extends Resource {
    * Ends a job that waits and has sent nothing to the EMR. Its event reports the failure with the code `cancelled`. What is in the EMR is never undone: a job that has started is 409 `job_started`.
    */
   cancel(job_id: number | string, options?: RequestOptions): Promise<JobsCancelResponse> {
-    return this.transport.request<JobsCancelResponse>({ method: 'POST', path: `/v1/jobs/${encodeURIComponent(job_id)}/cancel` }, options);
+    return this.transport.request<JobsCancelResponse>({ method: 'POST', path: `/v1/jobs/${encodeURIComponent(job_id)}/cancel`, route: '/v1/jobs/{job_id}/cancel' }, options);
   }
 
   /**
@@ -901,7 +901,7 @@ export class WebhookEventsResource extends Resource {
 
   /** Resend an event. */
   resend(id: string, options?: RequestOptions): Promise<WebhookEventsResendResponse> {
-    return this.transport.request<WebhookEventsResendResponse>({ method: 'POST', path: `/v1/webhook-events/${encodeURIComponent(id)}/resend`, body: {} }, options);
+    return this.transport.request<WebhookEventsResendResponse>({ method: 'POST', path: `/v1/webhook-events/${encodeURIComponent(id)}/resend`, route: '/v1/webhook-events/{id}/resend', body: {} }, options);
   }
 }
 
@@ -926,12 +926,12 @@ export class WebhookResource extends Resource {
    * Changes the fields that are sent; `null` for `event_types` or `org_ids` means all. Pending deliveries go to a new URL. While an endpoint is paused, its deliveries wait; when it is resumed they are sent, except those that were due more than 76 hours ago, which fail and can be resent. A disabled endpoint stays disabled; registering its URL again enables it.
    */
   update(id: string, body: WebhookEndpointUpdate, options?: RequestOptions): Promise<WebhookUpdateResponse> {
-    return this.transport.request<WebhookUpdateResponse>({ method: 'PATCH', path: `/v1/webhook/${encodeURIComponent(id)}`, body }, options);
+    return this.transport.request<WebhookUpdateResponse>({ method: 'PATCH', path: `/v1/webhook/${encodeURIComponent(id)}`, route: '/v1/webhook/{id}', body }, options);
   }
 
   /** Delete a webhook endpoint. */
   delete(id: string, options?: RequestOptions): Promise<WebhookDeleteResponse> {
-    return this.transport.request<WebhookDeleteResponse>({ method: 'DELETE', path: `/v1/webhook/${encodeURIComponent(id)}` }, options);
+    return this.transport.request<WebhookDeleteResponse>({ method: 'DELETE', path: `/v1/webhook/${encodeURIComponent(id)}`, route: '/v1/webhook/{id}' }, options);
   }
 
   /**
@@ -939,7 +939,7 @@ export class WebhookResource extends Resource {
    * Sends one signed event of type `webhook.test` now and returns what the receiver responded. The event is not stored, and is sent to paused and disabled endpoints too.
    */
   test(id: string, options?: RequestOptions): Promise<WebhookTest> {
-    return this.transport.request<WebhookTest>({ method: 'POST', path: `/v1/webhook/${encodeURIComponent(id)}/test`, body: {} }, options);
+    return this.transport.request<WebhookTest>({ method: 'POST', path: `/v1/webhook/${encodeURIComponent(id)}/test`, route: '/v1/webhook/{id}/test', body: {} }, options);
   }
 
   /**
@@ -961,7 +961,7 @@ export class WebhookResource extends Resource {
   /** Makes the old one invalid at once instead of after 24 hours. Default: false */
   immediately?: boolean | null;
 }, options?: RequestOptions): Promise<WebhookRotateSecretResponse> {
-    return this.transport.request<WebhookRotateSecretResponse>({ method: 'POST', path: `/v1/webhook/${encodeURIComponent(id)}/rotate-secret`, body }, options);
+    return this.transport.request<WebhookRotateSecretResponse>({ method: 'POST', path: `/v1/webhook/${encodeURIComponent(id)}/rotate-secret`, route: '/v1/webhook/{id}/rotate-secret', body }, options);
   }
 }
 

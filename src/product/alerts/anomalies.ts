@@ -19,14 +19,15 @@ export const anomalies = {
     const most = config.alert_patients_per_hour;
     if (most === 0) return [];
     const reads = (await countPatientReads(sql)).filter(({ patients }) => patients >= most);
-    const clients = await sql<{ id: string; name: string }[]>`
-      SELECT id, name FROM clients WHERE id = ANY (${reads.map(({ client_id }) => client_id)}::uuid[])`;
-    return reads.flatMap(({ client_id, hour, patients }) => {
-      const name = clients.find(({ id }) => id === client_id)?.name;
-      if (name === undefined) return [];
-      const summary = `${name}: about ${patients} different patients were read in the hour from ${hour.slice(11, 16)} UTC on.`;
-      return [{ subject: client_id, client_id, summary, page: '/audit', count: patients }];
-    });
+    const clients = await sql<{ id: string }[]>`
+      SELECT id FROM clients WHERE id = ANY (${reads.map(({ client_id }) => client_id)}::uuid[])`;
+    const known = new Set(clients.map(({ id }) => id));
+    return reads
+      .filter(({ client_id }) => known.has(client_id))
+      .map(({ client_id, hour, patients }) => {
+        const summary = `About ${patients} different patients were read in the hour from ${hour.slice(11, 16)} UTC on.`;
+        return { subject: client_id, client_id, summary, page: '/audit', count: patients };
+      });
   },
 
   many_reveals: async (sql, _queues, { config }) => {

@@ -31,10 +31,10 @@ export const alert_catalogue = {
     title: 'EMR not responding',
     severity: 'critical',
     cause:
-      'Every attempt to reach the EMR of an account has failed for five minutes. Its jobs are retried for an hour and then fail.',
+      'Every attempt to reach the EMR of a practice has failed for five minutes, and at least one job is retried because of it. Jobs are retried for an hour and then fail.',
     remedy:
       'Check that the EMR is running and that its address is right; the job’s timeline has the reason. Jobs resume automatically.',
-    page: 'Jobs, filtered by “Queued”',
+    page: 'Jobs, filtered by “Retrying” and the practice',
     reminder_days: [1],
   },
   no_workers: {

@@ -1,10 +1,11 @@
 import { type FourEyesAction, four_eyes_actions } from '../../catalog/fourEyes.ts';
 import { firstIdAt, timeOfId } from '../../catalog/ids.ts';
-import type { Query } from '../../platform/db/database.ts';
+import type { Fragment, Query } from '../../platform/db/database.ts';
 import { formatDestination } from '../../platform/security/outbound.ts';
 import { createStamp, findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import type { Context } from '../context.ts';
 import { listScannerFailures } from '../jobs/documentScan.ts';
+import { isRetrying } from '../jobs/listJobs.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
 import { anomalies } from './anomalies.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
@@ -22,14 +23,20 @@ export type Problem = {
   count: number;
 };
 
-/** Every current problem of all clients and of the installation. */
+/** Every current problem of all clients and of the installation. The client is named if there are several. */
 export async function findProblems(sql: Query, queues: QueueDepth, ctx: AlertContext): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const code of alert_codes) {
     for (const problem of await conditions[code](sql, queues, ctx))
       problems.push({ ...of_installation, ...problem, code });
   }
-  return problems;
+  const clients = await sql<{ id: string; name: string }[]>`SELECT id, name FROM clients`;
+  if (clients.length < 2) return problems;
+  const names = new Map(clients.map(({ id, name }) => [id, name]));
+  return problems.map((problem) => {
+    const name = names.get(problem.client_id ?? '');
+    return name === undefined ? problem : { ...problem, summary: `${problem.summary} Client: ${name}.` };
+  });
 }
 
 type AlertContext = Pick<Context, 'config' | 'system_keys'>;
@@ -62,9 +69,9 @@ const destination_actions = [
   'dashboard.emr-apps.update',
 ];
 const destination_labels: Record<string, string> = {
-  webhook: 'webhook URL',
-  callback_url: 'callback URL',
-  frame_origin: 'frame origin',
+  webhook: 'Webhook URL',
+  callback_url: 'Callback URL',
+  frame_origin: 'Frame origin',
   emr_app: 'EMR app for',
 };
 const new_owner_hours = 24;
@@ -77,36 +84,44 @@ const certificate_days = 30;
 const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertContext) => Promise<Finding[]>> = {
   jobs_need_review: async (sql) => {
     const rows = await sql<(OfClient & { count: number })[]>`
-      SELECT jobs.client_id, clients.public_id, clients.name, count(*)::int AS count
+      SELECT jobs.client_id, clients.public_id, count(*)::int AS count
         FROM jobs JOIN clients ON clients.id = jobs.client_id
        WHERE state = 'needs_review' AND review_outcome IS NULL
-       GROUP BY jobs.client_id, clients.public_id, clients.name ORDER BY jobs.client_id`;
-    return rows.map(({ client_id, public_id, name, count }) => ({
+       GROUP BY jobs.client_id, clients.public_id ORDER BY jobs.client_id`;
+    return rows.map(({ client_id, public_id, count }) => ({
       subject: client_id,
       client_id,
       count,
-      summary: `${name}: ${count === 1 ? '1 job has' : `${count} jobs have`} an unknown outcome.`,
+      summary: `${count === 1 ? '1 job has' : `${count} jobs have`} an unknown outcome.`,
       page: `/clients/${public_id}/jobs?state=unresolved`,
     }));
   },
 
   emr_unreachable: async (sql) => {
-    const rows = await sql<(OfOrganization & { id: string; user_id: string; minutes: number })[]>`
-      SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, org_id, clients.public_id,
-             clients.name, floor(extract(epoch FROM now() - outage.since) / 60)::int AS minutes
-        FROM emr_outages AS outage JOIN accounts ON accounts.id = outage.account_id
-             JOIN organizations ON organizations.id = accounts.organization_id
-             JOIN clients ON clients.id = accounts.client_id
-       WHERE accounts.status = 'active' AND outage.since <= now() - make_interval(secs => ${failing_s})
-         -- Not a single failure, after which the service was stopped.
-         AND outage.last_failure_at >= outage.since + interval '1 minute'
-       ORDER BY accounts.id`;
-    return rows.map(({ id, user_id, client_id, organization_id, org_id, public_id, name, minutes }) => ({
-      subject: id,
+    const rows = await sql<(OfOrganization & { jobs: number; minutes: number })[]>`
+      SELECT outage.client_id, outage.organization_id, org_id, clients.public_id, retried.jobs,
+             floor(extract(epoch FROM now() - least(outage.since, retried.since)) / 60)::int AS minutes
+        FROM (SELECT accounts.client_id, accounts.organization_id, min(outage.since) AS since,
+                     -- Not a single failure, after which the service was stopped.
+                     bool_or(outage.last_failure_at >= outage.since + interval '1 minute') AS repeated
+                FROM emr_outages AS outage JOIN accounts ON accounts.id = outage.account_id
+               WHERE accounts.status = 'active' GROUP BY accounts.client_id, accounts.organization_id) AS outage
+             JOIN organizations ON organizations.id = outage.organization_id
+             JOIN clients ON clients.id = outage.client_id
+             CROSS JOIN LATERAL (
+               SELECT count(*)::int AS jobs, min(retry_since) AS since FROM jobs
+                WHERE jobs.organization_id = outage.organization_id AND ${isRetrying(sql)}) AS retried
+       WHERE (outage.repeated AND outage.since <= ${failingSince(sql)} OR retried.since <= ${failingSince(sql)})
+         -- Without such a job, nobody waits for the EMR. An alert that is open stays open until the EMR responds.
+         AND (retried.jobs > 0 OR EXISTS (SELECT FROM alerts WHERE code = 'emr_unreachable' AND resolved_at IS NULL
+                AND subject = outage.organization_id::text))
+       ORDER BY outage.organization_id`;
+    return rows.map(({ client_id, organization_id, org_id, public_id, jobs, minutes }) => ({
+      subject: organization_id,
       client_id,
       organization_id,
-      summary: `${name}: the EMR of practice ${org_id} has not responded to account ${user_id} for ${minutes} minutes.`,
-      page: `/clients/${public_id}/jobs?state=queued`,
+      summary: `The EMR of practice ${org_id} has not responded for ${minutes} minutes. ${jobs === 1 ? '1 job is' : `${jobs} jobs are`} being retried.`,
+      page: `/clients/${public_id}/jobs?${new URLSearchParams({ state: 'retrying', organization_id: organization_id.replaceAll('-', '') })}`,
     }));
   },
 
@@ -203,62 +218,61 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
   emr_endpoint_changed: async (sql) => {
     const rows = await sql<(OfOrganization & { id: string; user_id: string; unexpected_endpoint: string })[]>`
       SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, unexpected_endpoint, org_id,
-             clients.public_id, clients.name
+             clients.public_id
         FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
              JOIN clients ON clients.id = accounts.client_id
        WHERE accounts.unexpected_endpoint IS NOT NULL AND accounts.status <> 'revoked' ORDER BY accounts.id`;
-    return rows.map(({ id, user_id, client_id, organization_id, unexpected_endpoint, org_id, public_id, name }) => ({
+    return rows.map(({ id, user_id, client_id, organization_id, unexpected_endpoint, org_id, public_id }) => ({
       subject: id,
       client_id,
       organization_id,
-      summary: `${name}: the EMR of account ${user_id} of practice ${org_id} now names ${unexpected_endpoint}.`,
+      summary: `The EMR of account ${user_id} of practice ${org_id} now names ${unexpected_endpoint}.`,
       page: `/clients/${public_id}/accounts`,
     }));
   },
 
   endpoint_failing: async (sql) => {
     const rows = await sql<(OfClient & { id: string; status: 'enabled' | 'disabled' })[]>`
-      SELECT endpoint.id, endpoint.status, endpoint.client_id, clients.public_id, clients.name
+      SELECT endpoint.id, endpoint.status, endpoint.client_id, clients.public_id
         FROM webhook_endpoints AS endpoint JOIN clients ON clients.id = endpoint.client_id
        WHERE failing_since IS NOT NULL AND paused_at IS NULL
          AND (status = 'disabled' OR failing_since <= now() - make_interval(secs => ${failing_s}))
        ORDER BY endpoint.id`;
-    return rows.map(({ id, status, client_id, public_id, name }) => ({
+    return rows.map(({ id, status, client_id, public_id }) => ({
       subject: id,
       client_id,
-      summary: `${name}: endpoint ${id} ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for five minutes'}.`,
+      summary: `Endpoint ${id} ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for five minutes'}.`,
       page: `/clients/${public_id}/events/endpoints/${id}`,
     }));
   },
 
   account_login_required: async (sql) => {
     const rows = await sql<(OfOrganization & { id: string; user_id: string })[]>`
-      SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, org_id, clients.public_id,
-             clients.name
+      SELECT accounts.id, accounts.user_id, accounts.client_id, accounts.organization_id, org_id, clients.public_id
         FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
              JOIN clients ON clients.id = accounts.client_id
        WHERE accounts.status = 'login_required' ORDER BY accounts.id`;
-    return rows.map(({ id, user_id, client_id, organization_id, org_id, public_id, name }) => ({
+    return rows.map(({ id, user_id, client_id, organization_id, org_id, public_id }) => ({
       subject: id,
       client_id,
       organization_id,
-      summary: `${name}: account ${user_id} of practice ${org_id}.`,
-      page: `/clients/${public_id}/accounts`,
+      summary: `Account ${user_id} of practice ${org_id}.`,
+      page: `/clients/${public_id}/accounts?account=${id.replaceAll('-', '')}`,
     }));
   },
 
   sync_held_back: async (sql) => {
     const rows = await sql<(OfOrganization & { kind: string; stored: number; missing: number })[]>`
       SELECT kind, held_stored AS stored, held_missing AS missing, pass.client_id, pass.organization_id, org_id,
-             clients.public_id, clients.name
+             clients.public_id
         FROM sync_passes AS pass JOIN organizations ON organizations.id = pass.organization_id
              JOIN clients ON clients.id = pass.client_id
        WHERE held_at IS NOT NULL AND NOT removal_confirmed ORDER BY pass.organization_id, kind`;
-    return rows.map(({ kind, stored, missing, client_id, organization_id, org_id, public_id, name }) => ({
+    return rows.map(({ kind, stored, missing, client_id, organization_id, org_id, public_id }) => ({
       subject: `${organization_id} ${kind}`,
       client_id,
       organization_id,
-      summary: `${name}: the EMR of practice ${org_id} no longer lists ${missing} of ${stored} ${kind.replaceAll('_', ' ')}.`,
+      summary: `The EMR of practice ${org_id} no longer lists ${missing} of ${stored} ${kind.replaceAll('_', ' ')}.`,
       page: `/clients/${public_id}/accounts`,
     }));
   },
@@ -280,7 +294,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
   secret_expiring: async (sql) => {
     const rows = await sql<(OfClient & { id: string; last_four: string; expired: boolean; expires_at: string })[]>`
       SELECT secret.id, last_four, expires_at <= now() AS expired, iso(expires_at) AS expires_at, secret.client_id,
-             clients.public_id, clients.name
+             clients.public_id
         FROM client_secrets AS secret JOIN clients ON clients.id = secret.client_id
        WHERE revoked_at IS NULL AND expires_at BETWEEN now() - make_interval(days => ${expiring_days})
                                                    AND now() + make_interval(days => ${expiring_days})
@@ -290,10 +304,10 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
                             AND newer.id > secret.id AND coalesce(newer.expires_at > secret.expires_at, true)
                             AND newer.last_used_at >= coalesce(secret.last_used_at, '-infinity'))
        ORDER BY secret.id`;
-    return rows.map(({ id, last_four, expired, expires_at, client_id, public_id, name }) => ({
+    return rows.map(({ id, last_four, expired, expires_at, client_id, public_id }) => ({
       subject: id,
       client_id,
-      summary: `${name}: the secret that ends with ${last_four} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
+      summary: `The secret that ends with ${last_four} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
       page: `/settings/clients/${public_id}`,
     }));
   },
@@ -301,17 +315,17 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
   certificate_expiring: async (sql) => {
     const rows = await sql<(OfClient & { id: string; app: string | null; expired: boolean; expires_at: string })[]>`
       SELECT holder.id, app, expires_at <= now() AS expired, iso(expires_at) AS expires_at, holder.client_id,
-             clients.public_id, clients.name
+             clients.public_id
         FROM (SELECT id, NULL AS app, client_id, certificate_expires_at AS expires_at
                 FROM webhook_endpoints WHERE status = 'enabled'
               UNION ALL
               SELECT id::text, name, client_id, certificate_expires_at FROM emr_apps) AS holder
              JOIN clients ON clients.id = holder.client_id
        WHERE expires_at <= now() + make_interval(days => ${certificate_days}) ORDER BY holder.id`;
-    return rows.map(({ id, app, expired, expires_at, client_id, public_id, name }) => ({
+    return rows.map(({ id, app, expired, expires_at, client_id, public_id }) => ({
       subject: `${id} ${expires_at}`,
       client_id,
-      summary: `${name}: the certificate for ${app === null ? `endpoint ${id}` : `the EMR app ${app}`} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
+      summary: `The certificate for ${app === null ? `endpoint ${id}` : `the EMR app ${app}`} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
       page: app === null ? `/clients/${public_id}/events/endpoints/${id}` : `/settings/clients/${public_id}`,
     }));
   },
@@ -321,15 +335,15 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     if (config.sandbox) return [];
     const since = new Date(Date.now() - destination_hours * 3_600_000);
     const rows = await sql<(OfClient & { id: string; kind: string; destination: string })[]>`
-      SELECT record.id, change.kind, change.new AS destination, record.client_id, clients.name
-        FROM audit_records AS record JOIN clients ON clients.id = record.client_id
+      SELECT record.id, change.kind, change.new AS destination, record.client_id
+        FROM audit_records AS record
              CROSS JOIN LATERAL json_to_recordset(record.detail -> 'destinations') AS change (kind text, new text)
        WHERE action = ANY (${[...destination_actions]}) AND record.id >= ${firstIdAt(since)} AND change.new IS NOT NULL
        ORDER BY record.id`;
-    return rows.map(({ id, kind, destination, client_id, name }) => ({
+    return rows.map(({ id, kind, destination, client_id }) => ({
       subject: `${id} ${kind} ${destination}`,
       client_id,
-      summary: `${name}: ${destination_labels[kind] ?? kind} ${destination} was added.`,
+      summary: `${destination_labels[kind] ?? kind} ${destination} was added.`,
       page: '/audit',
     }));
   },
@@ -343,5 +357,9 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
   },
 };
 
-type OfClient = { client_id: string; public_id: string; name: string };
+function failingSince(sql: Query): Fragment {
+  return sql`now() - make_interval(secs => ${failing_s})`;
+}
+
+type OfClient = { client_id: string; public_id: string };
 type OfOrganization = OfClient & { organization_id: string; org_id: string };

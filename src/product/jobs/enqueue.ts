@@ -3,10 +3,10 @@ import { apiError } from '../../catalog/errors.ts';
 import { type Batch, batch_wait, isRefusedBatch } from '../../platform/db/batches.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import type { Audit, AuditEntry, Context } from '../context.ts';
+import { editedCopy } from './editedCopies.ts';
 import { type IdempotencyKey, insertOperationKeys, key_wait } from './idempotencyKeys.ts';
 import { insertJobs, insertOperations, type Operation, updateOperation } from './jobs.ts';
 import { insertLanes, lockLanes } from './lanes.ts';
-import { editedCopy } from './listJobs.ts';
 
 /**
  * A larger job is stored on its own, so that others do not wait while it is sent. Few requests reach a tenth of this

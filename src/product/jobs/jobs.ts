@@ -3,8 +3,8 @@ import type { FailureCode } from '../../catalog/failures.ts';
 import type { Database, Fragment, Query, Sql, Tx } from '../../platform/db/database.ts';
 import type { Lease } from '../../platform/db/lease.ts';
 import type { InProgress } from '../../platform/worker/worker.ts';
+import { editedCopy } from './editedCopies.ts';
 import { checkLease, releaseLane, splitLane } from './lanes.ts';
-import { editedCopy } from './listJobs.ts';
 
 /** A job as its worker sees it. `Input` is known to the handler of the job's type, which stored it. */
 export type Job<Input = unknown> = {

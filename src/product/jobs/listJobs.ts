@@ -1,5 +1,7 @@
+import type { FailureCode } from '../../catalog/failures.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
+import { editedCopy } from './editedCopies.ts';
 import type { Job, JobFailure, JobState, ReviewOutcome } from './jobs.ts';
 
 /**
@@ -32,6 +34,8 @@ export type JobFilters = {
   from?: string | undefined;
   to?: string | undefined;
   code?: string | undefined;
+  /** See `reasonKey`. */
+  reason?: string | undefined;
   /** The client's own reference. */
   reference?: string | undefined;
   finished_from?: string | undefined;
@@ -130,8 +134,8 @@ export function retrying(sql: Query): Fragment {
 
 /** Contains only the filters in use, so that each combination is planned with its own index. */
 function matching(sql: Query, client_id: string, filters: JobFilters): Fragment {
-  const { type, state, account_id, organization_id, emr, code, reference, from, to } = filters;
-  const { finished_from, finished_to, before } = filters;
+  const { type, state, account_id, organization_id, emr, code, reason, reference } = filters;
+  const { from, to, finished_from, finished_to, before } = filters;
   return sql`client_id = ${client_id}
     ${type === undefined ? sql`` : sql`AND type = ${type}`}
     ${state === undefined ? sql`` : sql`AND ${inState(sql, state)}`}
@@ -141,6 +145,7 @@ function matching(sql: Query, client_id: string, filters: JobFilters): Fragment 
     ${from === undefined ? sql`` : sql`AND created_at >= ${from}::text::timestamptz`}
     ${to === undefined ? sql`` : sql`AND created_at < ${to}::text::timestamptz`}
     ${code === undefined ? sql`` : sql`AND ${failedWith(sql, code)}`}
+    ${reason === undefined ? sql`` : sql`AND ${reasonKey(sql)} = ${reason}`}
     ${reference === undefined ? sql`` : sql`AND reference = ${reference}`}
     ${finished_from === undefined ? sql`` : sql`AND finished_at >= ${finished_from}::text::timestamptz`}
     ${finished_to === undefined ? sql`` : sql`AND finished_at < ${finished_to}::text::timestamptz`}
@@ -166,7 +171,7 @@ function inState(sql: Query, state: JobFilter): Fragment {
   if (state === 'queued' || state === 'running') {
     return sql`state IN ('queued', 'running') AND ${isState(sql)[state]} AND NOT parked`;
   }
-  if (state === 'retrying') return sql`state IN ('queued', 'running') AND NOT parked AND retry_since IS NOT NULL`;
+  if (state === 'retrying') return isRetrying(sql);
   if (state === 'unfixed') return unfixed(sql);
   if (state === 'unresolved') return sql`${unsuccessful(sql)} AND state = 'needs_review' AND review_outcome IS NULL`;
   return sql`${unsuccessful(sql)} AND ${isState(sql)[state]}`;
@@ -185,24 +190,53 @@ function isState(sql: Query) {
 
 /**
  * Jobs that failed, at least in part, and were neither run again nor edited and sent again. If the edited copy fails, it
- * is listed in place of the job.
+ * is listed in place of the job. A later sync of the organization replaces a failed one.
  */
 export function unfixed(sql: Query): Fragment {
   return sql`${unsuccessful(sql)} AND state IN ('partial', 'failed')
     AND NOT EXISTS (SELECT FROM jobs AS newer WHERE newer.operation_id = jobs.operation_id AND newer.id > jobs.id)
     AND NOT EXISTS (SELECT FROM operations AS copy JOIN jobs AS run ON run.operation_id = copy.id
-                     WHERE copy.edited_from_job_id = jobs.id AND run.state <> 'cancelled')`;
+                     WHERE copy.edited_from_job_id = jobs.id AND run.state <> 'cancelled')
+    AND (type <> 'sync' OR NOT EXISTS (SELECT FROM jobs AS newer
+          WHERE newer.organization_id = jobs.organization_id AND newer.type = 'sync' AND newer.id > jobs.id
+            AND newer.state = 'succeeded'))`;
+}
+
+/** Unfinished jobs that have failed at least once since they were accepted or their account was re-linked. */
+export function isRetrying(sql: Query): Fragment {
+  return sql`state IN ('queued', 'running') AND NOT parked AND retry_since IS NOT NULL`;
+}
+
+/** Each has one cause. Their reasons list what is in a patient's chart or schedule, which differs from job to job. */
+const codes_of_one_cause: readonly FailureCode[] = [
+  'patient_not_found',
+  'patient_ambiguous',
+  'duplicate_patient',
+  'medication_not_found',
+  'medication_ambiguous',
+  'slot_taken',
+  'document_infected',
+  'scanner_unavailable',
+  'login_required',
+  'account_unlinked',
+  'outcome_unknown',
+  'internal',
+];
+
+/** Quoted values, words with digits, and names: words with a capital letter that do not start a lower-case sentence. */
+const varying_words = `(?:^|[\\s(:])'[^']*'|"[^"]*"|“[^”]*”|\\S*\\d\\S*|\\s[A-Z]\\S*|^[A-Z]\\S*(?=\\s+[A-Z])`;
+
+/**
+ * Failed jobs with the same code and key have the same reason, apart from the values that the EMR repeats in it. Only
+ * compared, never shown: the words that remain can still be about a patient.
+ */
+export function reasonKey(sql: Query): Fragment {
+  return sql`CASE WHEN coalesce(error ->> 'code', 'internal') = ANY (${[...codes_of_one_cause]}::text[]) THEN ''
+    ELSE to_hex(hashtextextended(regexp_replace(coalesce(error ->> 'message', ''), ${varying_words}, '', 'g'), 0)) END`;
 }
 
 /** The latest job of the request that an operator has made from a failed one. */
 export type EditedCopy = { job_id: number; state: JobState | 'parked' };
-
-/** The edited copy of the jobs with these ids, as JSON. */
-export function editedCopy(sql: Query, job_ids: Fragment): Fragment {
-  return sql`SELECT json_build_object('job_id', run.id, 'state', CASE WHEN run.parked THEN 'parked' ELSE run.state END)
-      FROM operations AS copy JOIN jobs AS run ON run.operation_id = copy.id
-     WHERE copy.edited_from_job_id = ANY (${job_ids}) ORDER BY run.id DESC LIMIT 1`;
-}
 
 /** A canceled job has this code and no other. */
 function failedWith(sql: Query, code: string): Fragment {
@@ -300,8 +334,11 @@ export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id
   return row?.overtaken ?? false;
 }
 
-/** The runs of later operations of the same type for the patient of `operation` that have neither failed nor been canceled. */
-function laterRuns(sql: Query): Fragment {
+/**
+ * The runs of later operations of the same type for the patient of `operation` that have neither failed nor been
+ * canceled. `job` is a run of `operation`.
+ */
+export function laterRuns(sql: Query): Fragment {
   return sql`SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
      WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn
        AND later.organization_id = job.organization_id AND later.type = operation.type

@@ -2,7 +2,7 @@ import type { Database, Fragment, Query, Tx } from '../../platform/db/database.t
 import { gone_after_s } from '../../platform/db/processes.ts';
 import { type CollectorBacklog, readBacklog } from '../audit/collector.ts';
 import type { Context } from '../context.ts';
-import type { Job } from './jobs.ts';
+import { listSilentAccounts } from './outages.ts';
 
 /** How many jobs and deliveries are waiting, and for how many seconds the oldest that could run has been ready. */
 export type QueueDepth = {
@@ -53,9 +53,6 @@ export async function readQueueDepth({ system }: Pick<Database, 'system'>): Prom
   return { ...row, collector: await readBacklog(system.pooled) };
 }
 
-/** More series than this would not help anyone. */
-const outages_max = 100;
-
 /** Updates the metrics of the queues. Without the database they are removed: old values would look like current ones. */
 export async function measureQueues({
   db,
@@ -80,7 +77,7 @@ export async function measureQueues({
     metrics.workers.set(depth.workers);
     metrics.endpoints_failing.set(depth.endpoints_failing);
     metrics.emr_unreachable.reset();
-    for (const { emr, account, seconds } of await listOutages(db)) {
+    for (const { emr, account, seconds } of await listSilentAccounts(db)) {
       metrics.emr_unreachable.set({ emr, account }, seconds);
     }
     const open = await db.system.pooled<{ code: string; count: number }[]>`
@@ -91,27 +88,6 @@ export async function measureQueues({
     for (const gauge of [metrics.waiting, metrics.lag, metrics.emr_unreachable, metrics.alerts_open]) gauge.reset();
     for (const gauge of [metrics.oldest_transaction, metrics.workers, metrics.endpoints_failing]) gauge.remove();
   }
-}
-
-/** The accounts whose EMR does not respond, longest first. */
-function listOutages({ system }: Pick<Database, 'system'>) {
-  return system.pooled<{ emr: string; account: string; seconds: number }[]>`
-    SELECT organizations.connector AS emr, accounts.reference_id AS account,
-           extract(epoch FROM now() - outage.since)::float8 AS seconds
-      FROM emr_outages AS outage JOIN accounts ON accounts.id = outage.account_id
-           JOIN organizations ON organizations.id = accounts.organization_id
-     WHERE accounts.status = 'active' AND outage.last_failure_at > outage.since ORDER BY outage.since, accounts.id LIMIT ${outages_max}`;
-}
-
-/** Records that the EMR of a job's account did not respond, or not usefully. Every failed attempt in a row counts. */
-export async function recordOutage(tx: Tx, { client_id, account_id }: Job): Promise<void> {
-  await tx`INSERT INTO emr_outages (account_id, client_id) VALUES (${account_id}, ${client_id})
-    ON CONFLICT (account_id) DO UPDATE SET last_failure_at = now()`;
-}
-
-/** Ends the outage of an account's EMR, which has responded to an attempt that started during it. */
-export async function endOutage(tx: Tx, { account_id }: Job): Promise<void> {
-  await tx`DELETE FROM emr_outages WHERE account_id = ${account_id}`;
 }
 
 /** The jobs that finished in one period, without canceled ones. `durations` is a histogram: how many took about `duration_base ** power` seconds. */

@@ -19,8 +19,8 @@ import {
   retryJob,
 } from './jobs.ts';
 import { checkLease } from './lanes.ts';
+import { endOutage, recordOutage } from './outages.ts';
 import { parked_days_max, parkRunningJob } from './park.ts';
-import { endOutage, recordOutage } from './queueDepth.ts';
 import { startJob } from './startJob.ts';
 import { TurnTaken } from './writeTurns.ts';
 

@@ -11,13 +11,18 @@ import { type ExportFindings, selectExportFindings } from '../records/bulkExport
 /** How a reported sign-in ended; undefined if it succeeded. */
 export type ReportedError = { code: ErrorCode; message: string };
 
-/** A stored report. `account_id` is null for a failed attempt to link. */
+/**
+ * A stored report. `account_id` is null for a failed attempt to link. `note`: what the last request that did not succeed
+ * found.
+ */
 export type ReportRow = {
   id: string;
   account_id: string | null;
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
 };
@@ -75,6 +80,21 @@ export function listReports(db: Database, client_id: string): Promise<ReportRow[
       (SELECT ${columns(sql)} WHERE report.link_token_hash IS NOT NULL
         ORDER BY report.created_at DESC LIMIT ${failed_links_max})
       ORDER BY at DESC`,
+  );
+}
+
+/**
+ * The latest failed attempts to link, newest first, without those of users who have linked an account since.
+ */
+export function listUnresolvedReports(db: Database, client_id: string): Promise<ReportRow[]> {
+  return db.search<ReportRow>(
+    client_id,
+    (sql) => sql`
+      SELECT ${columns(sql)} WHERE report.link_token_hash IS NOT NULL AND link.expires_at > now()
+         AND NOT EXISTS (SELECT FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
+              WHERE organizations.org_id = link.org_id AND accounts.user_id = link.user_id
+                AND accounts.linked_at > report.created_at)
+       ORDER BY report.created_at DESC LIMIT ${failed_links_max}`,
   );
 }
 
@@ -195,7 +215,9 @@ function describeExport(exports: ExportFindings | null): string[] {
 function columns(sql: Query): Fragment {
   return sql`replace(report.id::text, '-', '') AS id, replace(report.account_id::text, '-', '') AS account_id,
       coalesce(organization.org_id, link.org_id) AS org_id, coalesce(account.user_id, link.user_id) AS user_id,
-      report.error_code, report.error_message, iso(report.created_at) AS at
+      report.error_code, report.error_message, iso(report.created_at) AS at, report.report ->> 'address' AS address,
+      (SELECT step ->> 'note' FROM jsonb_array_elements(report.report -> 'steps') WITH ORDINALITY AS steps (step, n)
+        WHERE step ->> 'outcome' <> 'ok' ORDER BY n DESC LIMIT 1) AS note
     FROM connection_reports AS report
     LEFT JOIN accounts AS account ON account.id = report.account_id
     LEFT JOIN organizations AS organization ON organization.id = account.organization_id

@@ -9,6 +9,7 @@ import { requireConnector } from '../accounts/connectAccount.ts';
 import { type EmrApp, emrEndpoint } from '../accounts/emrApps.ts';
 import { countRequests } from '../accounts/requestBudgets.ts';
 import type { Context } from '../context.ts';
+import { findOutage } from '../jobs/outages.ts';
 import { readStoredCredentials } from './credentials.ts';
 import { type ConsentTerms, toAccess } from './linkConsents.ts';
 import { readLinkPractice } from './linkPractices.ts';
@@ -22,6 +23,7 @@ export function describeSearch({ org_id, language, callback_url }: AnyPurpose): 
     ...{ access: { known: false, reads: [], writes: [] }, update: false, fields: [], ways: [], way: null },
     ...{ resend_code: false, code_digits: null, codes_page: null, language, returns: callback_url !== null },
     practice: null,
+    outage_since: null,
   };
 }
 
@@ -30,10 +32,11 @@ export type LinkDescription = Awaited<ReturnType<typeof describeLink>>;
 /** What Link's page needs to render, without secrets. */
 export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   const connector = requireConnector(ctx, purpose.connector);
-  const { stored, app, account, practice } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
+  const { stored, app, account, practice, outage_since } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
     ...(await readStoredCredentials(ctx, tx, purpose)),
     practice: await readLinkPractice(tx, purpose),
     account: purpose.account_id === null ? undefined : await readAccount(tx, purpose.account_id),
+    outage_since: purpose.account_id === null ? null : await findOutage(tx, purpose.account_id),
   }));
   // What the app defines is neither shown nor entered.
   const isEntered = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
@@ -88,6 +91,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
     language: purpose.language,
     returns: purpose.callback_url !== null,
     practice,
+    outage_since,
   };
 }
 

@@ -73,7 +73,7 @@ export function setTimes({ utc }: { utc: boolean }): void {
 }
 
 /** What an output can show: nothing but text if it is not a terminal. FORCE_COLOR and NO_COLOR have the last word. */
-function lookOf(output: NodeJS.WriteStream): Look {
+function readLook(output: NodeJS.WriteStream): Look {
   const { FORCE_COLOR: force, NO_COLOR: no, TERM: term } = environment;
   const forced = force !== undefined && force !== '' && force !== '0' && force !== 'false';
   const terminal = output.isTTY === true && term !== 'dumb';
@@ -96,7 +96,7 @@ function knowsLinks(env: Environment): boolean {
 /** The text as the output shows it, and how many columns it takes. */
 export function render(part: Text, output: NodeJS.WriteStream = process.stdout): { shown: string; width: number } {
   const { text, style, symbol, url } = typeof part === 'string' ? { text: part } : (part as Styled);
-  const look = lookOf(output);
+  const look = readLook(output);
   const visible = `${look.symbols && symbol !== undefined ? `${symbol} ` : ''}${removeControls(text)}`;
   const [start, end] = (look.color && style && codes[style]) || [];
   const colored = start === undefined ? visible : `\x1b[${start}m${visible}\x1b[${end}m`;

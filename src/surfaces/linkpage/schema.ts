@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { nullable, success } from '../../model/fields.ts';
+import { date_time, nullable, success } from '../../model/fields.ts';
 
 /** The application, as people see it. */
 export const ShownClient = Type.Object({
@@ -76,6 +76,8 @@ export const LinkSession = Type.Object({
   /** Whether the person chooses the practice, and the choice. */
   finds_practice: Type.Boolean(),
   practice: nullable(ShownPractice),
+  /** Since when the EMR of the account that is re-linked has not responded; null if it responds. */
+  outage_since: nullable(date_time),
   client: ShownClient,
   expires_at: Type.String(),
   /** The link can be opened in another browser, and its success still reaches the application. */

@@ -7,6 +7,8 @@ import type { Context } from '../../product/context.ts';
 import { ControlRefused, callControl, emr } from './faultSwitches.ts';
 import { readSandbox } from './seedSandbox.ts';
 
+export const open_path = '/sandbox/larkspur/open';
+
 /** What to open: the patient of a job, at what it wrote, or a patient. */
 export const opened_fields = {
   job_id: Type.Optional(Type.Integer({ minimum: 1, description: 'A finished job about a patient', examples: [1042] })),
@@ -27,7 +29,7 @@ export const sandboxEmrOpen = endpoint({
   surface: 'api',
   group: 'Sandbox',
   method: 'POST',
-  path: '/sandbox/larkspur/open',
+  path: open_path,
   auth: 'client',
   sandbox: true,
   returns_secret: true,

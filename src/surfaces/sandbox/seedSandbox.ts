@@ -201,7 +201,10 @@ export function parseSandbox(text: string): Sandbox | undefined {
   }
 }
 
-/** The pages that `chartwire open` knows, by name. */
+/** The names of the pages that `chartwire open` knows. */
+export const page_names = ['dashboard', 'docs', 'larkspur'] as const;
+
+/** Their addresses. */
 export function listPages(base_url: string, sandbox: Sandbox | undefined): Map<string, string> {
   const own = base_url.replace(/\/+$/, '');
   const pages = new Map([

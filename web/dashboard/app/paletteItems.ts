@@ -139,9 +139,9 @@ export function documentItems(text: string, index: readonly DocumentEntry[]): Pa
   const own = documents.filter(({ title, section }) => hasAll(`${title} ${section}`));
   const rank = ({ title, page }: DocumentEntry) => (title === page ? 0 : hasAll(title) ? 1 : 2);
   const others = text.length < 2 ? [] : index.filter(({ title, page }) => hasAll(`${title} ${page}`));
-  const found = [...own, ...others.toSorted((one, other) => rank(one) - rank(other))];
-  const first = new Map(found.map((entry) => [entry.url, entry] as const).toReversed());
-  const items = found
+  const ranked = [...own, ...others.toSorted((one, other) => rank(one) - rank(other))];
+  const first = new Map(ranked.map((entry) => [entry.url, entry] as const).toReversed());
+  const items = ranked
     .filter((entry) => first.get(entry.url) === entry)
     .slice(0, documents_max)
     .map(

@@ -36,6 +36,7 @@ export const endpoints = {
   'live.get': { method: 'GET', path: '/dashboard/api/live' },
   'reveals.create': { method: 'POST', path: '/dashboard/api/clients/{client_id}/reveals' },
   'overview.get': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview' },
+  'overview.repeatable': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/repeatable' },
   'overview.history': { method: 'GET', path: '/dashboard/api/clients/{client_id}/overview/history' },
   'accounts.list': { method: 'GET', path: '/dashboard/api/clients/{client_id}/accounts' },
   'accounts.link': { method: 'POST', path: '/dashboard/api/clients/{client_id}/links' },
@@ -338,14 +339,37 @@ export type ApprovalRow = {
 };
 
 export type Attention = {
+  outages: Array<Outage>;
   failures: Array<FailureGroup>;
-  accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null }>;
+  accounts: Array<{ id: string; user_id: string; org_id: string; reason: string | null; parked: number }>;
   endpoints: Array<{
     id: string;
     url: string;
     status: "enabled" | "disabled";
     since: string | null;
     reason: string;
+    pending: number;
+  }>;
+  links: Array<{
+    report_id: string;
+    links: number;
+    org_id: string;
+    user_id: string;
+    address: string;
+    at: string;
+    code: string | null;
+    error_message: string | null;
+    note: string | null;
+  }>;
+  syncs: Array<{
+    org_id: string;
+    job_id: number;
+    failed: boolean;
+    kind: string | null;
+    code: string | null;
+    reason: string | null;
+    since: string | null;
+    synced_at: string | null;
   }>;
   reviews: Array<{ job_id: number; type: string; finished_at: string }>;
   alerts: Array<Alert>;
@@ -905,8 +929,23 @@ export type EvidenceRow = {
 
 export type FailureGroup = {
   code: string;
+  reason: string;
   jobs: number;
-  example: { job_id: number; type: string; org_id: string; finished_at: string };
+  can_run: number;
+  types: Array<string>;
+  org_ids: Array<string>;
+  accounts: number;
+  patients: number | null;
+  provider: string | null;
+  first_at: string;
+  last_at: string;
+  example: {
+    job_id: number;
+    type: string;
+    state: "failed" | "partial";
+    org_id: string;
+    finished_at: string;
+  };
 };
 
 export type FaultSwitch = {
@@ -916,6 +955,45 @@ export type FaultSwitch = {
   description: string;
   on: boolean;
   once: boolean;
+};
+
+export type FirstSteps = {
+  started_at: string | null;
+  write: { job_id: number; state: string; finished_at: string | null } | null;
+  event: { id: string; type: string; delivered_at: string | null } | null;
+  has_secret: boolean;
+  has_account: boolean;
+  has_endpoint: boolean;
+};
+
+export type Flow = {
+  requests: { total: number; failed: number; more: boolean };
+  writes: { total: number; more: boolean };
+  practices: Array<{
+    id: string;
+    org_id: string;
+    emr_name: string;
+    waiting: number;
+    running: number;
+    retrying: number;
+    parked: number;
+    oldest_at: string | null;
+    succeeded: number;
+    failed: number;
+    relink: number;
+    failing: { since: string; silent: boolean } | null;
+  }>;
+  practices_hidden: { count: number; troubled: number };
+  endpoints: Array<{
+    id: string;
+    url: string;
+    status: "enabled" | "disabled";
+    paused: boolean;
+    since: string | null;
+    pending: number;
+    delivered: number;
+  }>;
+  endpoints_hidden: { count: number; troubled: number };
 };
 
 export type FoundPatient = {
@@ -1285,12 +1363,36 @@ export type OrganizationRow = {
   emr_requests_per_hour_max: number;
   kinds: Array<{ kind: string; records: number; at: string; job_id: number }>;
   held_removals: Array<{ kind: string; stored: number; missing: number; at: string; confirmed: boolean }>;
+  outage: {
+    silent: boolean;
+    since: string;
+    retrying: number;
+    waiting: number;
+    reason: string | null;
+    job_id: number | null;
+  } | null;
   accounts: Array<AccountRow>;
+};
+
+export type Outage = {
+  organization_id: string;
+  org_id: string;
+  emr_name: string;
+  emr_address: string;
+  silent: boolean;
+  since: string;
+  retrying: number;
+  waiting: number;
+  reason: string | null;
+  job_id: number | null;
 };
 
 export type Overview = {
   attention: Attention;
   failed_day: number;
+  partial_day: number;
+  flow: Flow;
+  first_steps: FirstSteps | null;
   clients: Array<ClientLoad>;
   restore: Restore | null;
 };
@@ -1454,6 +1556,8 @@ export type ReportDetails = {
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
   report: {
@@ -1479,6 +1583,8 @@ export type ReportRow = {
   org_id: string;
   user_id: string;
   at: string;
+  address: string;
+  note: string | null;
   error_code: string | null;
   error_message: string | null;
 };
@@ -1765,6 +1871,11 @@ export type Endpoints = {
     response: { success: true; expires_at: string };
   };
   'overview.get': { params: { client_id: string }; response: { success: true; overview: Overview } };
+  'overview.repeatable': {
+    params: { client_id: string };
+    query: { code: string; reason: string };
+    response: { success: true; job_ids: Array<number> };
+  };
   'overview.history': {
     params: { client_id: string };
     query: { range: "1h" | "24h" | "7d" };
@@ -1830,6 +1941,7 @@ export type Endpoints = {
       organization_id?: string;
       emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1855,6 +1967,7 @@ export type Endpoints = {
       organization_id?: string;
       emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;
@@ -1885,6 +1998,7 @@ export type Endpoints = {
       organization_id?: string;
       emr?: string;
       code?: string;
+      reason?: string;
       from?: string;
       to?: string;
       finished_from?: string;

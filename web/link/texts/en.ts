@@ -86,6 +86,7 @@ export const en = {
   title: 'Connect {emr}',
   title_update: 'Reconnect {emr}',
   lead_update: 'The connection between {client} and {emr} needs to be renewed.',
+  outage: '{emr} has not been responding since {since}. If the sign-in fails, try again later.',
   lead_update_password: '{emr} no longer accepts the saved password. Enter your current password.',
   lead_update_method: '{emr} no longer accepts the saved credentials. Enter the current ones.',
   connect: 'Connect',

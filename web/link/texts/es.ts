@@ -88,6 +88,7 @@ export const es: Texts = {
   title: 'Conectar {emr}',
   title_update: 'Volver a conectar {emr}',
   lead_update: 'Es necesario renovar la conexión entre {client} y {emr}.',
+  outage: '{emr} no responde desde las {since}. Si no puede iniciar sesión, inténtelo más tarde.',
   lead_update_password: '{emr} ya no acepta la contraseña guardada. Introduzca su contraseña actual.',
   lead_update_method: '{emr} ya no acepta las credenciales guardadas. Introduzca las actuales.',
   connect: 'Conectar',

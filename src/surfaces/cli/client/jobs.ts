@@ -100,8 +100,8 @@ async function readReasons(
   left.splice(details_max);
   const read = async () => {
     for (let job = left.shift(); job; job = left.shift()) {
-      const found = await findOwn(account(), String(job.job_id));
-      if (found) details.set(job.job_id, found);
+      const own = await findOwn(account(), String(job.job_id));
+      if (own) details.set(job.job_id, own);
     }
   };
   await Promise.all(Array.from({ length: details_at_once }, read));

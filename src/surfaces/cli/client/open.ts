@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Argument, type Command } from 'commander';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
-import { listPages } from '../../sandbox/seedSandbox.ts';
+import { listPages, page_names } from '../../sandbox/seedSandbox.ts';
 import { CommandFailure, printJson, printLine } from '../output.ts';
 import { suggest } from '../usage/suggestions.ts';
 import { findCredentials, readSandbox, type ServiceOptions, serviceCommand } from './service.ts';
 
 export function addOpen(program: Command, env: Environment): void {
   serviceCommand(program, 'open', 'open a page in the browser: dashboard, docs, or the sandbox EMR')
-    .addArgument(new Argument('<page>').choices(['dashboard', 'docs', 'larkspur']).argParser((page) => page))
+    .addArgument(new Argument('<page>').choices(page_names).argParser((page) => page))
     .addHelpText('after', '\nPrints the URL if no browser can be opened.\n')
     .action(async (page: string, options: ServiceOptions) => {
       const { base_url } = await findCredentials(env, options.profile);

@@ -30,10 +30,10 @@ export function addTrigger(program: Command, env: Environment): void {
       const type = readType(name);
       const sandbox = await requireSandbox(env);
       const event = await trigger(sandbox, type, options);
+      const job = event.job_id === undefined ? '' : `  job ${event.job_id}`;
+      if (!options.json) printLine({ text: event.type, symbol: '✓', style: 'green' }, `  ${event.id}${job}`);
       const url = options.open ? await findChart(sandbox, event) : undefined;
       if (options.json) return printJson({ event, ...(url !== undefined && { url }) });
-      const job = event.job_id === undefined ? '' : `  job ${event.job_id}`;
-      printLine({ text: event.type, symbol: '✓', style: 'green' }, `  ${event.id}${job}`);
       if (url === undefined) return;
       printLine({ text: url, url });
       await openInBrowser(url, env);
@@ -44,7 +44,6 @@ const help = `
 The event is real: a request is sent to the API and, for failures, the sandbox EMR is made to fail. Some events need another one first, which is sent too. login_required re-links the account afterwards.
 
 Examples:
-  $ chartwire trigger telephone_encounter.created_partial
   $ chartwire trigger patient.created --open
   $ chartwire trigger login_required
 `;
@@ -86,10 +85,10 @@ function watchJobs(timeout_s: number): { fetch: typeof fetch; clear: () => void;
       .clone()
       .json()
       .catch(() => undefined);
-    const found = readJob(body);
-    if (found) {
-      job = found;
-      line.show(describeJob(found), ` (${Math.round((Date.now() - started) / 1000)} s)`);
+    const current = readJob(body);
+    if (current) {
+      job = current;
+      line.show(describeJob(current), ` (${Math.round((Date.now() - started) / 1000)} s)`);
     }
     return response;
   };
@@ -102,7 +101,7 @@ function readJob(body: unknown): Job | undefined {
   return Array.isArray(job?.timeline) ? job : undefined;
 }
 
-/** `Job 41: retrying (attempt 3). Larkspur responded with an error (500).` */
+/** `Job 41: retrying (attempt 3). The EMR responded with an error (500).` */
 function describeJob(job: Job): string {
   return `Job ${job.job_id}: ${[describeState(job).text, findReason(job)].filter(Boolean).join('. ')}`;
 }
@@ -130,7 +129,8 @@ async function findChart(sandbox: Sandbox, event: TriggeredEvent): Promise<strin
   const { Transport } = await import('../../../../sdk/src/transport.ts');
   const { base_url: baseUrl, client_id: clientId, client_secret: clientSecret } = sandbox;
   const transport = new Transport({ baseUrl, clientId, clientSecret, retriesMax: 2 });
-  const call = { method: 'POST', path: '/sandbox/larkspur/open', body } as const;
+  const { open_path } = await import('../../sandbox/openInEmr.ts');
+  const call = { method: 'POST', path: open_path, body } as const;
   return (await explained(credentials, () => transport.request<{ url: string }>(call))).url;
 }
 

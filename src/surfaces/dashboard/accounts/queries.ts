@@ -4,6 +4,7 @@ import type { Account } from '../../../product/accounts/accounts.ts';
 import { describedMrnRule } from '../../../product/accounts/capabilities.ts';
 import { listCapabilities, requireConnector } from '../../../product/accounts/connectAccount.ts';
 import type { Context } from '../../../product/context.ts';
+import { listOutages } from '../../../product/jobs/outages.ts';
 import { uploadDocument } from '../../../product/writes/documents/document.upload.ts';
 import type { AccountRow, OrganizationRow } from './schema.ts';
 
@@ -14,7 +15,7 @@ const syncs_per_hour_max = 100;
 
 /** A client's organizations with their accounts and the last sync of each record kind, for the dashboard. */
 export async function describeOrganizations(ctx: Context, client_id: string): Promise<OrganizationRow[]> {
-  const rows = await readOrganizations(ctx, client_id);
+  const [rows, outages] = await Promise.all([readOrganizations(ctx, client_id), listOutages(ctx.db, client_id)]);
   const all = new Set([...ctx.connectors.values()].flatMap((connector) => connector.capabilities));
   const operations = [...all].filter(isOperation);
   return rows.map(({ syncs: [sync = null, ...earlier_syncs], ...row }) => {
@@ -23,6 +24,7 @@ export async function describeOrganizations(ctx: Context, client_id: string): Pr
       ...row,
       sync,
       earlier_syncs,
+      outage: outages.find(({ organization_id }) => organization_id === row.id) ?? null,
       emr_name: display_name,
       mrn: sampleIdentifiers ? row.mrn : null,
       measured_max: limits.measured_max ?? null,
@@ -113,7 +115,14 @@ type StoredAccountRow = Omit<AccountRow, 'capabilities' | 'lacks' | 'evidence' |
 };
 type StoredRow = Omit<
   OrganizationRow,
-  'accounts' | 'emr_name' | 'measured_max' | 'sets_visit_types' | 'emr_requests_per_hour_max' | 'sync' | 'earlier_syncs'
+  | 'accounts'
+  | 'outage'
+  | 'emr_name'
+  | 'measured_max'
+  | 'sets_visit_types'
+  | 'emr_requests_per_hour_max'
+  | 'sync'
+  | 'earlier_syncs'
 > & {
   syncs: OrganizationRow['earlier_syncs'];
   accounts: StoredAccountRow[];

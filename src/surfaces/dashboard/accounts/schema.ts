@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { connection_report, report_findings, report_outcome } from '../../../model/connectionReport.ts';
 import { date_time, id, nullable, patientDetail, text } from '../../../model/fields.ts';
 import { LinkTokenRequest } from '../../../model/link.ts';
+import { outage } from '../overview/schema.ts';
 
 /** What is known about an operation of an account. */
 export const evidence_row = Type.Object({
@@ -108,6 +109,8 @@ export const organization_row = Type.Object({
       confirmed: Type.Boolean(),
     }),
   ),
+  /** What the EMR fails at now; null if it responds. */
+  outage: nullable(Type.Omit(outage, ['organization_id', 'org_id', 'emr_name', 'emr_address'])),
   accounts: Type.Array(account_row),
 });
 export type OrganizationRow = Static<typeof organization_row>;
@@ -161,6 +164,9 @@ export const report_row = Type.Object({
   org_id: Type.String(),
   user_id: Type.String(),
   at: date_time,
+  address: Type.String(),
+  /** What the last request that did not succeed found. */
+  note: patientDetail(nullable(Type.String())),
   ...report_outcome,
   /** It can quote the EMR. */
   error_message: patientDetail(report_outcome.error_message),

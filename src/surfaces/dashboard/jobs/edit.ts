@@ -21,7 +21,7 @@ import {
 } from '../../../product/writes/editJob.ts';
 import { endpoints as api_endpoints } from '../../api/endpoints.ts';
 import { describeForm } from './form.ts';
-import { listChoices, referencesOf } from './references.ts';
+import { findReferences, listChoices } from './references.ts';
 import { choice, edit_form, edited_request } from './schema.ts';
 
 const job_params = Type.Object({ client_id: Type.String(), job_id: Type.String() });
@@ -81,7 +81,7 @@ export const edit_endpoints: readonly Endpoint[] = [
     errors: ['record_not_found', 'job_not_editable'],
     handle: async ({ ctx, client, params, body: { field, search = '', request = {} } }) => {
       const { write, account } = await findEditable(ctx, client.id, params.job_id);
-      const references = referencesOf(write.body, field);
+      const references = findReferences(write.body, field);
       return { success: true, choices: await listChoices(ctx.db, account, references, { search, request }) };
     },
   }),
@@ -120,21 +120,21 @@ export const edit_endpoints: readonly Endpoint[] = [
     errors: ['record_not_found', 'job_not_editable', 'invalid_field', 'missing_field'],
     handle: async (request) => {
       const { ctx, client, params, body } = request;
-      const found = await readJob(ctx, client.id, params.job_id);
-      const key = readEditKey(found, body);
+      const failed = await readJob(ctx, client.id, params.job_id);
+      const key = readEditKey(failed, body);
       try {
-        await sendCopy(request, found, { body, key });
+        await sendCopy(request, failed, { body, key });
       } catch (error) {
         // The response to the first request with this key was lost, or it was sent twice at the same time.
-        if (!(error instanceof NotEditable) || !(await wasSent(ctx, found.job, key))) refuse(error);
+        if (!(error instanceof NotEditable) || !(await wasSent(ctx, failed.job, key))) refuse(error);
       }
       ctx.notifications.notify('chartwire_live', `jobs ${client.id}`);
-      return { success: true, job_id: await requireCopy(ctx, found.job) };
+      return { success: true, job_id: await requireCopy(ctx, failed.job) };
     },
   }),
 ];
 
-type Found = { job: RerunCandidate; account: StoredAccount };
+type JobOfAccount = { job: RerunCandidate; account: StoredAccount };
 type EditedRequest = Static<typeof edit_body>;
 
 export function readJobId(text: string): number {
@@ -143,7 +143,7 @@ export function readJobId(text: string): number {
   return job_id;
 }
 
-function readJob({ db }: Context, client_id: string, text: string): Promise<Found> {
+function readJob({ db }: Context, client_id: string, text: string): Promise<JobOfAccount> {
   const job_id = readJobId(text);
   return db.tenant(client_id, async (tx) => {
     const job = await readRerunCandidate(tx, job_id, { lock: false });
@@ -153,10 +153,10 @@ function readJob({ db }: Context, client_id: string, text: string): Promise<Foun
   });
 }
 
-async function findEditable(ctx: Context, client_id: string, text: string): Promise<Found & Editable> {
-  const found = await readJob(ctx, client_id, text);
+async function findEditable(ctx: Context, client_id: string, text: string): Promise<JobOfAccount & Editable> {
+  const failed = await readJob(ctx, client_id, text);
   try {
-    return { ...found, ...requireEditable(found.job) };
+    return { ...failed, ...requireEditable(failed.job) };
   } catch (error) {
     return refuse(error);
   }
@@ -169,7 +169,7 @@ function refuse(error: unknown): never {
 /** Sends the request through the endpoint of its write, exactly as if the application had sent it. */
 async function sendCopy(
   request: Pick<AnyRequest, 'ctx' | 'auditPatients' | 'auditSubject'> & SentBy,
-  { job, account }: Found,
+  { job, account }: JobOfAccount,
   { body, key }: { body: EditedRequest; key: IdempotencyKey | undefined },
 ): Promise<void> {
   const { ctx, auditPatients, auditSubject } = request;
@@ -194,9 +194,9 @@ type SentBy = Omit<AnyRequest, 'account' | 'link' | 'body' | 'params' | 'query' 
 
 /** The endpoint with which an application sends such a write. */
 function findEndpoint({ type }: EditableWrite): Endpoint {
-  const found = api_endpoints.find(({ job_type }) => job_type === type);
-  if (!found) throw new Error(`Writes of type ${type} have no endpoint.`);
-  return found;
+  const api_endpoint = api_endpoints.find(({ job_type }) => job_type === type);
+  if (!api_endpoint) throw new Error(`Writes of type ${type} have no endpoint.`);
+  return api_endpoint;
 }
 
 /** Reads the edited request by the schemas of the endpoint; the client's own reference stays the same. */
@@ -221,7 +221,7 @@ function listChanges(before: Record<string, unknown>, after: Record<string, unkn
   return names.filter((name) => !isDeepStrictEqual(before[name] ?? null, sent[name] ?? null)).sort();
 }
 
-function readEditKey({ job, account }: Found, { key, request }: EditedRequest): IdempotencyKey | undefined {
+function readEditKey({ job, account }: JobOfAccount, { key, request }: EditedRequest): IdempotencyKey | undefined {
   return readIdempotencyKey([`edit ${job.id} ${key}`], account.id, {
     endpoint: 'dashboard.jobs.edit.create',
     params: { job_id: job.id },
@@ -230,7 +230,11 @@ function readEditKey({ job, account }: Found, { key, request }: EditedRequest): 
 }
 
 /** Whether the edited copy of the job was sent with this key and this content. */
-function wasSent({ db }: Context, { id, client_id }: Found['job'], key: IdempotencyKey | undefined): Promise<boolean> {
+function wasSent(
+  { db }: Context,
+  { id, client_id }: JobOfAccount['job'],
+  key: IdempotencyKey | undefined,
+): Promise<boolean> {
   return db.tenant(client_id, async (tx) => {
     const row = key && (await readKey(tx, key).catch(ignoreReuse));
     if (!row?.operation_id) return false;
@@ -244,7 +248,7 @@ function ignoreReuse(error: unknown): undefined {
   if (!(error instanceof ApiError) || error.code !== 'idempotency_key_reused') throw error;
 }
 
-async function requireCopy({ db }: Context, { id, client_id }: Found['job']): Promise<number> {
+async function requireCopy({ db }: Context, { id, client_id }: JobOfAccount['job']): Promise<number> {
   const job = await db.tenant(client_id, (tx) => readRerunCandidate(tx, id, { lock: false }));
   if (!job?.edited_copy) throw new Error('An edited copy was sent, and is not linked to its job.');
   return job.edited_copy.job_id;

@@ -6,7 +6,7 @@ import { listCapabilities, requireConnector } from '../../../product/accounts/co
 import type { Context } from '../../../product/context.ts';
 import type { RerunCandidate } from '../../../product/jobs/listJobs.ts';
 import type { Editable } from '../../../product/writes/editJob.ts';
-import { nameReferences, referencesOf } from './references.ts';
+import { findReferences, nameReferences } from './references.ts';
 import type { Choice, EditField } from './schema.ts';
 
 type FailedRequest = Editable & { job: RerunCandidate; account: StoredAccount };
@@ -66,7 +66,7 @@ type Node = {
 };
 
 function chooseInput(body: TObject, name: string, schema: Node): Pick<EditField, 'input' | 'choices' | 'searchable'> {
-  const references = referencesOf(body, name);
+  const references = findReferences(body, name);
   const plain = { choices: [], searchable: references.length > 0 };
   if (schema.takes_boolean) return { ...plain, input: 'choice', choices: yes_or_no };
   if (schema.enum) return { ...plain, input: 'choice', choices: toChoices(schema) };

@@ -1,8 +1,8 @@
 import { csvLine } from '../../../platform/csv.ts';
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
+import { editedCopy } from '../../../product/jobs/editedCopies.ts';
 import {
   countJobs,
-  editedCopy,
   type JobFilters,
   type JobPatient,
   listJobs,

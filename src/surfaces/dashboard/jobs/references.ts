@@ -11,7 +11,7 @@ import { writes } from '../../../product/writes/writes.ts';
 import type { Choice, RequestField } from './schema.ts';
 
 /** What a field of a request names (model/fields.ts); empty if it is a value of its own. */
-export function referencesOf({ properties }: TObject, field: string): readonly Reference[] {
+export function findReferences({ properties }: TObject, field: string): readonly Reference[] {
   const own: { refers_to?: readonly Reference[]; items?: { refers_to?: readonly Reference[] } } =
     properties[field] ?? {};
   return own.refers_to ?? own.items?.refers_to ?? [];
@@ -44,17 +44,17 @@ const free_days = 14;
 
 /** The next free times of the provider, location and visit type that the request names. */
 async function listFreeTimes(db: Database, scope: Scope, request: Record<string, unknown>): Promise<Choice[]> {
-  const textOf = (name: string) =>
+  const readText = (name: string) =>
     typeof request[name] === 'string' && request[name] !== '' ? request[name] : undefined;
-  const [provider, location, type] = [textOf('provider'), textOf('location'), textOf('type')];
+  const [provider, location, type] = [readText('provider'), readText('location'), readText('type')];
   if (provider === undefined) return [];
-  const requested = textOf('datetime') ?? textOf('date') ?? '';
+  const requested = readText('datetime') ?? readText('date') ?? '';
   const today = new Date().toISOString().slice(0, 10);
   const start_date = isDate(requested.slice(0, 10)) && requested > today ? requested.slice(0, 10) : today;
   const end_date = new Date(Date.parse(start_date) + free_days * 86_400_000).toISOString().slice(0, 10);
   const { results } = await readAvailability(db, scope, {
     ...{ start_date, end_date, provider_ids: provider, calculation_method: 'equal_slots' },
-    max_slot_duration: Math.min(Math.max(Number(textOf('duration') ?? 30) || 30, 5), 480),
+    max_slot_duration: Math.min(Math.max(Number(readText('duration') ?? 30) || 30, 5), 480),
     ...(location !== undefined && { location_ids: location }),
     ...(type !== undefined && { visit_type: type }),
   });
@@ -100,7 +100,7 @@ export async function nameReferences(
 ): Promise<Map<string, Choice[]>> {
   const fields = Object.entries(request).map(async ([field, value]): Promise<[string, Choice[]]> => {
     const values = [value].flat().filter((each) => typeof each === 'string');
-    const references = values.length === 0 ? [] : referencesOf(schema, field);
+    const references = values.length === 0 ? [] : findReferences(schema, field);
     const lists = await Promise.all(
       references.map((reference) =>
         readNamed(

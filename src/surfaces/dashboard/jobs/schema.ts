@@ -49,8 +49,9 @@ export const job_filter_fields = {
   organization_id: Type.Optional(Type.String({ maxLength: 36 })),
   /** The connector of the practice's EMR. */
   emr: Type.Optional(Type.String({ maxLength: 100 })),
-  /** A failure code. */
+  /** A failure code, and which reason, if its jobs have several. */
   code: Type.Optional(Type.String({ maxLength: 100 })),
+  reason: Type.Optional(Type.String({ maxLength: 20 })),
   from: Type.Optional(date_time),
   to: Type.Optional(date_time),
   finished_from: Type.Optional(date_time),

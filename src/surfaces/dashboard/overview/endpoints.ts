@@ -1,17 +1,21 @@
 import { Type } from 'typebox';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
 import { success } from '../../../model/fields.ts';
+import { requireConnector } from '../../../product/accounts/connectAccount.ts';
+import type { Context } from '../../../product/context.ts';
+import { listOutages } from '../../../product/jobs/outages.ts';
 import {
-  countFailedDay,
-  findRecentRestore,
+  listFailedLinks,
   listFailing,
   listFailureGroups,
   listLoginRequired,
   listOpenReviews,
   listOtherAlerts,
-  readClientLoads,
-  readJobHistory,
-} from './queries.ts';
+  listRepeatable,
+  listStalledSyncs,
+} from './attention.ts';
+import { describeFlow } from './flow.ts';
+import { countFailedDay, findRecentRestore, readClientLoads, readFirstSteps, readJobHistory } from './queries.ts';
 import { history_bin, overview, type Range, ranges } from './schema.ts';
 
 // Object.keys() loses the type of a literal's keys.
@@ -30,19 +34,36 @@ export const overview_endpoints: readonly Endpoint[] = [
     params: Type.Object({ client_id: Type.String() }),
     response: Type.Object({ success, overview }),
     handle: async ({ ctx, client, scope }) => {
-      const [clients, failed_day, failures, accounts, endpoints, reviews, alerts, restore] = await Promise.all([
+      const outages = await listOutages(ctx.db, client.id);
+      const [clients, day, attention, flow, first_steps, restore] = await Promise.all([
         readClientLoads(ctx, scope),
         countFailedDay(ctx.db, client.id),
-        listFailureGroups(ctx.db, client.id),
-        listLoginRequired(ctx.db, client.id),
-        listFailing(ctx.db, client.id),
-        listOpenReviews(ctx.db, client.id),
-        listOtherAlerts(ctx.db, client.id),
+        readAttention(ctx, client.id),
+        describeFlow(ctx, client.id, outages),
+        readFirstSteps(ctx.db, client.id),
         findRecentRestore(ctx.db.system),
       ]);
-      const attention = { failures, accounts, endpoints, reviews, alerts };
-      return { success: true, overview: { clients, failed_day, attention, restore } };
+      const named = outages.map(({ emr, ...each }) => ({ ...each, emr_name: requireConnector(ctx, emr).display_name }));
+      const counts = { failed_day: day.failed, partial_day: day.partial };
+      const overview = { clients, ...counts, attention: { outages: named, ...attention }, flow, first_steps, restore };
+      return { success: true, overview };
     },
+  }),
+  endpoint({
+    id: 'dashboard.overview.repeatable',
+    surface: 'dashboard',
+    method: 'GET',
+    path: '/dashboard/api/clients/{client_id}/overview/repeatable',
+    auth: 'operator_in_client',
+    audited: false,
+    summary: 'List the failed jobs of a group that can succeed if they are run again',
+    params: Type.Object({ client_id: Type.String() }),
+    query: Type.Object({ code: Type.String({ maxLength: 100 }), reason: Type.String({ maxLength: 20 }) }),
+    response: Type.Object({ success, job_ids: Type.Array(Type.Integer()) }),
+    handle: async ({ ctx, client, query }) => ({
+      success: true,
+      job_ids: await listRepeatable(ctx.db, client.id, query),
+    }),
   }),
   endpoint({
     id: 'dashboard.overview.history',
@@ -61,3 +82,16 @@ export const overview_endpoints: readonly Endpoint[] = [
     }),
   }),
 ];
+
+async function readAttention({ db }: Pick<Context, 'db'>, client_id: string) {
+  const [failures, accounts, endpoints, links, syncs, reviews, alerts] = await Promise.all([
+    listFailureGroups(db, client_id),
+    listLoginRequired(db, client_id),
+    listFailing(db, client_id),
+    listFailedLinks(db, client_id),
+    listStalledSyncs(db, client_id),
+    listOpenReviews(db, client_id),
+    listOtherAlerts(db, client_id),
+  ]);
+  return { failures, accounts, endpoints, links, syncs, reviews, alerts };
+}

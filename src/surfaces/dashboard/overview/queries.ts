@@ -1,13 +1,9 @@
 import type { Database, Sql } from '../../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../../platform/db/fragments.ts';
-import { listOpenAlerts } from '../../../product/alerts/alerts.ts';
-import type { AlertCode } from '../../../product/alerts/catalogue.ts';
 import type { Context } from '../../../product/context.ts';
 import { unfixed } from '../../../product/jobs/listJobs.ts';
 import { duration_base, type Period, period_s, readPeriods, summarizeSince } from '../../../product/jobs/queueDepth.ts';
-import { lastProblem } from '../../../product/webhooks/endpoints.ts';
-import { describeAlert } from '../installation/queries.ts';
-import { type Attention, type ClientLoad, type HistoryBin, type Range, type Restore, ranges } from './schema.ts';
+import { type ClientLoad, type FirstSteps, type HistoryBin, type Range, type Restore, ranges } from './schema.ts';
 
 /** The queue of each client in the scope, and how many of its accounts have to be re-linked. */
 export async function readClientLoads(ctx: Pick<Context, 'db'>, scope: ClientScope): Promise<ClientLoad[]> {
@@ -33,85 +29,49 @@ export async function readClientLoads(ctx: Pick<Context, 'db'>, scope: ClientSco
      ORDER BY clients.created_at, clients.id`;
 }
 
-/** The jobs of the last 24 hours that failed and were not run again. */
-export async function countFailedDay(db: Database, client_id: string): Promise<number> {
-  const [row] = await db.search<{ jobs: number }>(
+/** The jobs of the last 24 hours that failed, or failed in part, and were not run again. */
+export async function countFailedDay(db: Database, client_id: string): Promise<{ failed: number; partial: number }> {
+  const [row] = await db.search<{ failed: number; partial: number }>(
     client_id,
     (sql) => sql`
-      SELECT count(*)::int AS jobs FROM jobs
+      SELECT count(*) FILTER (WHERE state = 'failed')::int AS failed,
+             count(*) FILTER (WHERE state = 'partial')::int AS partial FROM jobs
        WHERE client_id = ${client_id} AND ${unfixed(sql)} AND created_at >= now() - interval '24 hours'`,
   );
-  return row?.jobs ?? 0;
+  return row ?? { failed: 0, partial: 0 };
 }
 
-/** Only the newest are read, so that a week of failures does not slow down the overview. */
-const failed_jobs_max = 10_000;
-/** Older failures are no longer worth acting on; the jobs page still lists them. */
-const failure_days = 7;
-
-/** Failed jobs that were not run again, by failure code, most frequent first. */
-export function listFailureGroups(db: Database, client_id: string): Promise<Attention['failures']> {
-  return db.search<Attention['failures'][number]>(
-    client_id,
-    (sql) => sql`
-      SELECT found.code, found.jobs, json_build_object('job_id', job.id, 'type', job.type, 'org_id', organization.org_id,
-             'finished_at', iso(job.finished_at)) AS example
-        FROM (SELECT code, count(*)::int AS jobs, max(id) AS newest
-                FROM (SELECT id, coalesce(error ->> 'code', 'internal') AS code FROM jobs
-                       WHERE client_id = ${client_id} AND ${unfixed(sql)}
-                         AND created_at >= now() - make_interval(days => ${failure_days})
-                       ORDER BY created_at DESC, id DESC LIMIT ${failed_jobs_max}::integer) AS failed
-               GROUP BY code) AS found
-        JOIN jobs AS job ON job.id = found.newest
-        JOIN organizations AS organization ON organization.id = job.organization_id
-       ORDER BY found.jobs DESC, found.code`,
-  );
-}
-
-/** A client's accounts that must be re-linked, and why. */
-export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
-  return db.search<Attention['accounts'][number]>(
-    client_id,
-    (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason
-      FROM accounts JOIN organizations ON organizations.id = organization_id
-     WHERE status = 'login_required' ORDER BY org_id, user_id`,
-  );
-}
+/** Whoever has used the service for longer no longer needs the first steps. */
+const first_steps_hours = 24;
+/** The first that succeeded is shown, or the first if none of so many did. */
+const first_writes_max = 20;
 
 /**
- * A client's failing endpoints, since when, and why: the error of the last attempt at the next due delivery, or the
- * reason for disabling it.
+ * How far a new client has got. `started_at`: when its first write was accepted. Null for a client that has written for
+ * longer than a day.
  */
-export function listFailing(db: Database, client_id: string): Promise<Attention['endpoints']> {
-  return db.search<Attention['endpoints'][number]>(
+export async function readFirstSteps(db: Database, client_id: string): Promise<FirstSteps | null> {
+  const [row] = await db.search<FirstSteps>(
     client_id,
     (sql) => sql`
-      SELECT id, url, status, iso(failing_since) AS since, coalesce(disabled_reason, ${lastProblem(sql)},
-             'Deliveries are failing.') AS reason
-        FROM webhook_endpoints AS endpoint
-       WHERE failing_since IS NOT NULL ORDER BY failing_since, id`,
+      WITH early AS MATERIALIZED (
+        SELECT id, state, created_at, finished_at FROM jobs WHERE client_id = ${client_id} AND type <> 'sync'
+         ORDER BY created_at, id LIMIT ${first_writes_max}::integer
+      ), shown AS (
+        SELECT * FROM early ORDER BY state = 'succeeded' DESC, id LIMIT 1
+      )
+      SELECT (SELECT iso(min(created_at)) FROM early) AS started_at,
+             (SELECT json_build_object('job_id', id, 'state', state, 'finished_at', iso(finished_at)) FROM shown) AS write,
+             EXISTS (SELECT FROM client_secrets WHERE revoked_at IS NULL) AS has_secret,
+             EXISTS (SELECT FROM accounts WHERE status = 'active') AS has_account,
+             EXISTS (SELECT FROM webhook_endpoints WHERE status = 'enabled') AS has_endpoint,
+             (SELECT json_build_object('id', replace(event.id::text, '-', ''), 'type', event.type, 'delivered_at',
+                 (SELECT iso(min(finished_at)) FROM deliveries WHERE event_id = event.id AND status = 'success'))
+                FROM events AS event WHERE event.job_id = (SELECT id FROM shown)) AS event`,
   );
-}
-
-/** The jobs page lists the rest. */
-const reviews_shown = 10;
-
-/** The newest jobs that have to be checked in the EMR. */
-export function listOpenReviews(db: Database, client_id: string): Promise<Attention['reviews']> {
-  return db.search<Attention['reviews'][number]>(
-    client_id,
-    (sql) => sql`SELECT id AS job_id, type, iso(finished_at) AS finished_at FROM jobs
-      WHERE state = 'needs_review' AND review_outcome IS NULL ORDER BY id DESC LIMIT ${reviews_shown}`,
-  );
-}
-
-/** Alerts about accounts, endpoints and reviews, which the overview lists with details and actions. */
-const listed_otherwise: readonly AlertCode[] = ['account_login_required', 'endpoint_failing', 'jobs_need_review'];
-
-/** The other open alerts of a client and of the installation. */
-export async function listOtherAlerts(db: Database, client_id: string): Promise<Attention['alerts']> {
-  const alerts = await listOpenAlerts(db.system, client_id);
-  return alerts.filter(({ code }) => !listed_otherwise.includes(code)).map(describeAlert);
+  if (!row) throw new Error('A query without FROM returned no row.');
+  const age_ms = row.started_at === null ? 0 : Date.now() - Date.parse(row.started_at);
+  return age_ms > first_steps_hours * 3_600_000 ? null : row;
 }
 
 /** How long a restore is shown. */

@@ -1,4 +1,5 @@
-import { Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { useEffect, useRef } from 'react';
 import { Link, Route, Switch } from 'wouter';
 import { ActionMenu } from '../../parts/ActionMenu.tsx';
 import { type Column, DataTable } from '../../parts/DataTable.tsx';
@@ -11,13 +12,16 @@ import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useSession } from '../../service/session.tsx';
 import type { Account, Organization } from '../../service/types.ts';
+import { useUrlFilters } from '../../service/useUrlFilters.ts';
 import { AccountActions } from './AccountActions.tsx';
 import { Capabilities } from './Capabilities.tsx';
 import { ConnectionReportPage, FailedLinks } from './ConnectionReport.tsx';
 import { CreateLink } from './CreateLink.tsx';
+import { OutageNotice } from './OutageNotice.tsx';
 import { ServerSettings } from './ServerSettings.tsx';
 import { SyncStatus } from './SyncStatus.tsx';
 import { isSyncing, useAccounts, useReports } from './useAccounts.ts';
+import './accounts.css';
 
 export default function Accounts() {
   return (
@@ -37,6 +41,10 @@ function AccountList() {
   const accounts = useAccounts();
   const reports = useReports();
   const { organizations = [], emrs = [] } = accounts.data ?? {};
+  const { get, set } = useUrlFilters();
+  // Set by a link of another page.
+  const only_expired = get('status') === 'login_required';
+  const listed = only_expired ? organizations.flatMap(withExpired) : organizations;
   return (
     <>
       <PageTitle actions={may('operator') && <CreateLink organizations={organizations} emrs={emrs} />}>
@@ -48,7 +56,17 @@ function AccountList() {
             <EmptyState>No accounts yet. Create a link and send it to a practice.</EmptyState>
           ) : (
             <Stack>
-              {organizations.map((organization) => (
+              {only_expired && (
+                <Group gap="sm">
+                  <Text size="sm">
+                    {listed.length === 0 ? 'No account needs re-linking.' : 'Only accounts that need re-linking.'}
+                  </Text>
+                  <Button size="compact-sm" variant="default" onClick={() => set('status', '')}>
+                    Show all
+                  </Button>
+                </Group>
+              )}
+              {listed.map((organization) => (
                 <OrganizationCard key={organization.id} organization={organization} />
               ))}
             </Stack>
@@ -62,6 +80,11 @@ function AccountList() {
       )}
     </>
   );
+}
+
+function withExpired({ accounts, ...organization }: Organization): Organization[] {
+  const expired = accounts.filter(({ status }) => status === 'login_required');
+  return expired.length === 0 ? [] : [{ ...organization, accounts: expired }];
 }
 
 function OrganizationCard({ organization }: { organization: Organization }) {
@@ -92,6 +115,7 @@ function OrganizationCard({ organization }: { organization: Organization }) {
       <Text size="sm" c="dimmed" className="breakable">
         {organization.emr_name} at {organization.emr_address} · {organization.timezone}
       </Text>
+      <OutageNotice organization={organization} />
       <SyncStatus organization={organization} />
       <ServerSettings organization={organization} />
       <DataTable
@@ -106,12 +130,27 @@ function OrganizationCard({ organization }: { organization: Organization }) {
 }
 
 const columns: Column<Account>[] = [
-  { head: 'User', cell: (account) => account.user_id },
+  { head: 'User', cell: (account) => <AccountUser account={account} /> },
   { head: 'EMR user', cell: (account) => account.emr_user_name },
   { head: 'Status', cell: (account) => <AccountStatus account={account} />, phone: 'line' },
   { head: 'Linked', cell: (account) => <Timestamp at={account.linked_at} /> },
   { head: 'Capabilities', cell: (account) => <Capabilities account={account} /> },
 ];
+
+/** The account in the URL is shown first, and marked. */
+function AccountUser({ account: { id, user_id } }: { account: Account }) {
+  const { get } = useUrlFilters();
+  const chosen = get('account') === id;
+  const name = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    if (chosen) name.current?.scrollIntoView({ block: 'center' });
+  }, [chosen]);
+  return (
+    <span ref={name} className={chosen ? 'chosen-account' : undefined} aria-current={chosen ? 'true' : undefined}>
+      {user_id}
+    </span>
+  );
+}
 
 function AccountStatus({ account }: { account: Account }) {
   const { linkTo } = useClient();

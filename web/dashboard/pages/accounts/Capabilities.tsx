@@ -1,4 +1,5 @@
-import { Group, List, Text } from '@mantine/core';
+import { Anchor, Drawer, Group, List, Stack, Text, Title } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import { ActionButton } from '../../parts/ActionButton.tsx';
 import { operationLabels } from '../../parts/labels.ts';
 import { call } from '../../service/api.ts';
@@ -8,31 +9,60 @@ import type { Account } from '../../service/types.ts';
 
 type Evidence = Account['evidence'][number];
 
-/** What the account's EMR supports, and how that is known. */
+/** How many operations the account's EMR supports; a drawer has the list, and how each is known. */
 export function Capabilities({ account }: { account: Account }) {
+  const [opened, { open, close }] = useDisclosure(false);
+  const { capabilities, lacks, evidence } = account;
+  const refused = evidence.filter(({ state }) => state === 'refused').length;
+  return (
+    <>
+      <Anchor component="button" type="button" size="sm" ta="left" onClick={open}>
+        {capabilities.length} of {capabilities.length + lacks.length}
+        {refused > 0 && `, ${refused} refused`}
+        <span className="visually-hidden">: capabilities of {account.user_id}</span>
+      </Anchor>
+      <Drawer opened={opened} onClose={close} position="right" size="md" title={`Capabilities of ${account.user_id}`}>
+        <CapabilityGroups account={account} />
+      </Drawer>
+    </>
+  );
+}
+
+function CapabilityGroups({ account }: { account: Account }) {
   const { may } = useSession();
   const { client_id } = useClient();
-  const { capabilities, lacks, evidence } = account;
+  const { lacks, evidence } = account;
   const refused = evidence.filter(({ state }) => state === 'refused');
   const unsupported = lacks.filter((name) => !refused.some(({ capability }) => capability === name));
   return (
-    <details className="more">
-      <summary>
-        {capabilities.length} of {capabilities.length + lacks.length}
-        {refused.length > 0 && `, ${refused.length} refused`}
-      </summary>
-      <List size="xs" className="wide-cell" maw={360}>
-        {[...refused, ...evidence.filter(({ state }) => state !== 'refused')].map((each) => (
-          <List.Item key={each.capability}>{describeEvidence(each)}</List.Item>
-        ))}
-      </List>
+    <Stack>
+      <CapabilityGroup
+        title="Refused"
+        about="The server declares these and rejected them. Requests that need them are rejected until it is checked again."
+        evidence={refused}
+      />
+      <CapabilityGroup
+        title="Works"
+        about="Seen to work with this account."
+        evidence={evidence.filter(({ state }) => state === 'works')}
+      />
+      <CapabilityGroup
+        title="Not used yet"
+        about="The server declares these."
+        evidence={evidence.filter(({ state }) => state === 'declared')}
+      />
       {unsupported.length > 0 && (
-        <Text size="xs" className="wide-cell" maw={360} mt={4}>
-          Not supported: {operationLabels(unsupported)}.
-        </Text>
+        <section aria-label="Not supported">
+          <Title order={3} size="h5">
+            Not supported
+          </Title>
+          <Text size="sm" c="dimmed">
+            {operationLabels(unsupported)}
+          </Text>
+        </section>
       )}
       {may('operator') && account.status === 'active' && (
-        <Group mt="xs">
+        <Group>
           <ActionButton
             action={() => call('accounts.check', { client_id, account_id: account.id })}
             done={() => 'Checked.'}
@@ -41,21 +71,42 @@ export function Capabilities({ account }: { account: Account }) {
           </ActionButton>
         </Group>
       )}
-    </details>
+    </Stack>
+  );
+}
+
+function CapabilityGroup(props: { title: string; about: string; evidence: readonly Evidence[] }) {
+  const { title, about, evidence } = props;
+  if (evidence.length === 0) return null;
+  return (
+    <section aria-label={title}>
+      <Title order={3} size="h5">
+        {title} ({evidence.length})
+      </Title>
+      <Text size="xs" c="dimmed" mb={4}>
+        {about}
+      </Text>
+      <List size="sm">
+        {evidence.map((each) => (
+          <List.Item key={each.capability}>{describeEvidence(each)}</List.Item>
+        ))}
+      </List>
+    </section>
   );
 }
 
 const day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
 
-/** `Claims: 3,741 readable`, `Create patient: declared, not yet used`, `Upload document: refused by the server on Nov 15`. */
+/** `Claims: 3,741 readable`, `Create patient`, `Upload document: on Nov 15. The server refuses documents.` */
 function describeEvidence({ capability, state, detail, records, at }: Evidence): string {
   const label = operationLabels([capability]).replace(/^list /, '');
   const title = label.replace(/^./, (letter) => letter.toUpperCase());
-  const reason = detail === null ? '' : `: ${detail}`;
-  const on = day.format(new Date(at));
-  if (state === 'refused') return `${title}: refused by the server on ${on}${reason}`;
-  if (records !== null) return `${title}: ${records.toLocaleString()} readable`;
-  return state === 'works'
-    ? `${title}: works, last seen on ${on}${reason}`
-    : `${title}: declared, not yet used${reason}`;
+  const parts = [
+    ...(records === null ? [] : [`${records.toLocaleString()} readable`]),
+    ...(state === 'declared' || records !== null
+      ? []
+      : [`${state === 'refused' ? 'on' : 'last seen'} ${day.format(new Date(at))}`]),
+    ...(detail === null ? [] : [detail]),
+  ];
+  return parts.length === 0 ? title : `${title}: ${parts.join('. ')}`;
 }

@@ -7,6 +7,7 @@ import { Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import type { ConnectionReport, ReportRow } from '../../service/types.ts';
+import { describeLinkFailure } from './linkFailures.ts';
 
 /** What was requested from the EMR's server during one sign-in, to share with its vendor's support team. */
 export function ConnectionReportPage({ report_id }: { report_id: string }) {
@@ -51,11 +52,17 @@ function toJson({ report, error_code, error_message, findings }: ConnectionRepor
 }
 
 function ReportDetails({ report }: { report: ConnectionReport }) {
+  const { cause, remedy } = describeLinkFailure(report);
   return (
     <Stack>
       {report.error_message !== null && (
-        <Alert color="red" title="Sign-in failed">
-          {report.error_message}
+        <Alert color="red" title={cause || 'Sign-in failed'}>
+          {remedy}
+          {cause !== report.error_message && (
+            <Text size="sm" mt={4} c="dimmed">
+              {report.error_message}
+            </Text>
+          )}
         </Alert>
       )}
       <Section title="Sign-in">
@@ -124,6 +131,19 @@ export function FailedLinks({ reports }: { reports: readonly ReportRow[] }) {
 const failed_columns: Column<ReportRow>[] = [
   { head: 'Organization', cell: ({ org_id }) => org_id },
   { head: 'User', cell: ({ user_id }) => user_id },
+  { head: 'Address', cell: ({ address }) => <span className="breakable">{address}</span>, phone: 'line' },
   { head: 'Time', cell: ({ at }) => <Timestamp at={at} />, phone: 'end' },
-  { head: 'Error', cell: ({ error_message }) => error_message, phone: 'line' },
+  {
+    head: 'Cause',
+    cell: (report) => {
+      const { cause, remedy } = describeLinkFailure(report);
+      return (
+        <div className="wide-cell">
+          <Text size="sm">{cause}</Text>
+          <div className="secondary">{remedy}</div>
+        </div>
+      );
+    },
+    phone: 'line',
+  },
 ];

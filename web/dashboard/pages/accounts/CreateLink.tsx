@@ -6,6 +6,7 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { type ApiError, call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
+import { useSession } from '../../service/session.tsx';
 import type { CreatedLink, Emr, Organization } from '../../service/types.ts';
 import { useAccounts } from './useAccounts.ts';
 
@@ -39,6 +40,7 @@ export function CreateLink(props: Props) {
 }
 
 function LinkFields({ error, organizations, emrs }: { error: ApiError | null } & Props) {
+  const { sandbox } = useSession();
   const [org_id, setOrgId] = useState('');
   const existing = organizations.find((organization) => organization.org_id === org_id.trim());
   return (
@@ -78,9 +80,10 @@ function LinkFields({ error, organizations, emrs }: { error: ApiError | null } &
           />
           <TextInput
             label="EMR address"
-            description="For example, clinic.example.com"
+            description={sandbox ? 'The test EMR of this sandbox' : 'For example, clinic.example.com'}
             name="emr_instance_domain"
             required
+            defaultValue={sandbox ? organizations[0]?.emr_address : undefined}
             error={errorAt(error, 'emr_instance_domain')}
           />
         </>

@@ -39,7 +39,7 @@ export function SyncStatus({ organization }: { organization: Organization }) {
         {organization.emr_requests_last_hour.toLocaleString()}; a sync sends at most{' '}
         {organization.emr_requests_per_hour_max.toLocaleString()} per hour.
       </Text>
-      {isSyncing(organization) && kinds.length > 0 && (
+      {isSyncing(organization) && organization.outage === null && kinds.length > 0 && (
         <div role="status">
           <Progress value={(100 * done) / kinds.length} aria-label="Sync progress" transitionDuration={0} />
           <Text size="xs" mt={4}>

@@ -138,8 +138,8 @@ function RecordInput({ field, job_id, value, onChange, own, readRequest }: OwnPr
     enabled: opened,
     retry: false,
   });
-  const found = data?.choices ?? [];
-  const options = found.map((each) => ({ value: each.value, label: toLabel(each) }));
+  const choices = data?.choices ?? [];
+  const options = choices.map((each) => ({ value: each.value, label: toLabel(each) }));
   const current =
     value === '' || options.some((each) => each.value === value) ? [] : [{ value, label: labels.get(value) ?? value }];
   const typed =
@@ -154,7 +154,7 @@ function RecordInput({ field, job_id, value, onChange, own, readRequest }: OwnPr
       filter={({ options: all }) => all}
       value={value === '' ? null : value}
       onChange={(next) => {
-        const named = found.find((each) => each.value === next);
+        const named = choices.find((each) => each.value === next);
         if (named) setChosen([...chosen, named]);
         onChange(next ?? '');
       }}

@@ -172,18 +172,18 @@ function runColumns(current_id: number): Column<Job['runs'][number]>[] {
 
 /** A field of the request with the names of what it refers to: `Harper Samplewell, MD (501)`. */
 function describeField({ name, value, names }: Job['request'][number]): [string, string | null][] {
-  const nameOf = (each: unknown) => {
+  const nameValue = (each: unknown) => {
     const named = names.find((known) => known.value.toLowerCase() === String(each).toLowerCase());
     return named && named.label !== named.value ? `${named.label} (${each})` : String(each);
   };
   if (Array.isArray(value) && value.every((each) => typeof each !== 'object')) {
-    return [[fieldLabel(name), value.map(nameOf).join(', ')]];
+    return [[fieldLabel(name), value.map(nameValue).join(', ')]];
   }
   if (value === null || value === undefined || typeof value === 'object') return flatten({ [name]: value });
   if (value === 'true' || value === 'false' || typeof value === 'boolean') {
     return [[fieldLabel(name), String(value) === 'true' ? 'Yes' : 'No']];
   }
-  return [[names.length > 0 ? referenceLabel(name) : fieldLabel(name), nameOf(value)]];
+  return [[names.length > 0 ? referenceLabel(name) : fieldLabel(name), nameValue(value)]];
 }
 
 /** Labels and values of a request; nested fields are labeled with their parent, and lists are shown as JSON. */

@@ -10,7 +10,7 @@ import { useAccountOptions } from '../../service/useAccountOptions.ts';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
 
 const names = [
-  ...['type', 'state', 'code', 'account_id', 'organization_id', 'emr', 'finished_from', 'finished_to'],
+  ...['type', 'state', 'code', 'reason', 'account_id', 'organization_id', 'emr', 'finished_from', 'finished_to'],
 ] as const;
 
 /** The filters in the URL. */
@@ -98,6 +98,7 @@ export function JobFilters(props: Props) {
       )}
       <FinishedFilter />
       <EmrFilter />
+      <ReasonFilter />
     </Filters>
   );
 }
@@ -136,6 +137,21 @@ function FinishedFilter() {
       }
     >
       Finished <Timestamp at={from || null} show="clock" /> to <Timestamp at={to || null} show="clock" />
+    </Badge>
+  );
+}
+
+/** Set by a link of the overview; can only be removed here. */
+function ReasonFilter() {
+  const { get, set } = useUrlFilters();
+  if (get('reason') === '') return null;
+  return (
+    <Badge
+      size="lg"
+      variant="light"
+      rightSection={<CloseButton size="xs" aria-label="Remove Same reason filter" onClick={() => set('reason', '')} />}
+    >
+      Same reason only
     </Badge>
   );
 }

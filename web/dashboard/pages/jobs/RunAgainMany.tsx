@@ -2,33 +2,30 @@ import { Anchor, List, Progress, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { FormDialog } from '../../parts/FormDialog.tsx';
-import { ApiError, call, type Query } from '../../service/api.ts';
+import { ApiError, call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
-import { describeFailure } from './labels.ts';
 
 type Chosen =
   | { job_ids: readonly number[] }
-  /** All jobs of the last seven days that match. */
-  | { filters: Query<'jobs.list'>; count: number };
+  /** Those that `find` returns when they are to run; about `count`. */
+  | { find: () => Promise<readonly number[]>; count: number };
 type Result = { queued: number; refused: { job_id: number; reason: string }[] };
 
 type Props = {
   of: Chosen;
-  code?: string;
+  /** The text of the button. */
+  opener?: string;
   /** Jobs that were run again leave the list; until the dialog is closed, the page must keep rendering it. */
   onOpenChange: (opened: boolean) => void;
 };
 
-/** More would take too long in one dialog; the rest can be run again afterwards. */
-const jobs_max = 1_000;
-
 /** Runs several jobs again, one request per job: each is checked, locked and recorded as if it were the only one. */
-export function RunAgainMany({ of, code, onOpenChange }: Props) {
+export function RunAgainMany({ of, opener = 'Run again', onOpenChange }: Props) {
   const { client_id } = useClient();
   const [progress, setProgress] = useState<{ done: number; total: number }>();
   const count = 'job_ids' in of ? of.job_ids.length : of.count;
   const runAll = async (): Promise<Result> => {
-    const job_ids = 'job_ids' in of ? of.job_ids : await findJobs(client_id, of.filters);
+    const job_ids = 'job_ids' in of ? of.job_ids : await of.find();
     const result: Result = { queued: 0, refused: [] };
     for (const [n, job_id] of job_ids.entries()) {
       setProgress({ done: n, total: job_ids.length });
@@ -47,11 +44,10 @@ export function RunAgainMany({ of, code, onOpenChange }: Props) {
   };
   return (
     <FormDialog
-      opener="Run again"
+      opener={opener}
       title={count === 1 ? 'Run 1 job again' : `Run ${count.toLocaleString()} jobs again`}
       submit="Run again"
-      // Not the main action where the same values would fail again.
-      look={{ variant: code && describeFailure(code).send_again === 'corrected' ? 'default' : 'light' }}
+      look={{ variant: 'light' }}
       action={() => runAll().finally(() => setProgress(undefined))}
       done={(result) => <Summary result={result} />}
       onOpenChange={onOpenChange}
@@ -60,12 +56,6 @@ export function RunAgainMany({ of, code, onOpenChange }: Props) {
         Each job is queued again, unless that would be unsafe. Anything already saved in the EMR is not written again.
         Every new job sends its own event.
       </Text>
-      {code !== undefined && describeFailure(code).send_again === 'corrected' && (
-        <Text size="sm">
-          These jobs usually need a new request with corrected values. Run them again only if the cause was fixed in the
-          EMR.
-        </Text>
-      )}
       {progress && (
         <Stack gap={4}>
           <Text size="sm" role="status">
@@ -79,19 +69,6 @@ export function RunAgainMany({ of, code, onOpenChange }: Props) {
 }
 
 const rules = ['job_not_repeatable', 'record_not_found'];
-
-async function findJobs(client_id: string, filters: Query<'jobs.list'>): Promise<number[]> {
-  const from = new Date(Date.now() - 7 * 86_400_000).toISOString();
-  const job_ids: number[] = [];
-  for (let before: string | null | undefined; before !== null && job_ids.length < jobs_max; ) {
-    const query = { ...filters, from, page_size: 200, ...(before && { before }) };
-    const page = await call('jobs.list', { client_id }, { query });
-    job_ids.push(...page.rows.map(({ job_id }) => job_id));
-    before = page.next;
-  }
-  // In the order in which they were accepted.
-  return job_ids.slice(0, jobs_max).reverse();
-}
 
 function Summary({ result: { queued, refused } }: { result: Result }) {
   const { linkTo } = useClient();

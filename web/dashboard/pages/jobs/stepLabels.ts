@@ -42,14 +42,14 @@ function collapseRepeats(lines: readonly AttemptLine[]): TimelineLine[] {
   const rows: AttemptLine[][][] = [];
   for (const attempt of attempts.values()) {
     const row = rows.at(-1);
-    const same = row?.[0] && signatureOf(row[0]) === signatureOf(attempt) && attempt.at(-1)?.icon === 'retry';
+    const same = row?.[0] && summarizeAttempt(row[0]) === summarizeAttempt(attempt) && attempt.at(-1)?.icon === 'retry';
     if (row && same) row.push(attempt);
     else rows.push([attempt]);
   }
   return rows.flatMap((row): TimelineLine[] => (row.length < repeats_min ? row.flat() : [summarize(row)]));
 }
 
-function signatureOf(attempt: readonly AttemptLine[]): string {
+function summarizeAttempt(attempt: readonly AttemptLine[]): string {
   return attempt.map(({ signature }) => signature).join('|');
 }
 

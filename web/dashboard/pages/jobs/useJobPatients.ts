@@ -5,8 +5,10 @@ import type { JobRow } from '../../service/types.ts';
 
 type JobPatient = ResponseOf<'jobs.patients'>['patients'][number];
 
+type ListedJob = Pick<JobRow, 'job_id' | 'state'>;
+
 export type JobPatients = {
-  of: (job: JobRow) => JobPatient | undefined;
+  of: (job: ListedJob) => JobPatient | undefined;
   error: ApiError | null;
   retry: () => void;
 };
@@ -15,7 +17,7 @@ export type JobPatients = {
  * The patients and failure reasons of listed jobs. Showing them is in the audit log, so each job is asked for once per
  * state: live updates of the list ask only for what is new.
  */
-export function useJobPatients(jobs: readonly JobRow[]): JobPatients {
+export function useJobPatients(jobs: readonly ListedJob[]): JobPatients {
   const { client_id } = useClient();
   const results = useQueries({
     queries: jobs.map((job) => ({

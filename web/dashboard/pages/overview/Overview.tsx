@@ -6,11 +6,14 @@ import { QueryResult } from '../../parts/QueryResult.tsx';
 import { ranges } from '../../service/api.gen.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
-import { Attention } from './Attention.tsx';
+import { Attention, isClear } from './Attention.tsx';
 import { ClientTable } from './ClientTable.tsx';
+import { FirstSteps, useFirstSteps } from './FirstSteps.tsx';
+import { Flow } from './Flow.tsx';
 import { DurationChart, FinishedJobsChart, type Range } from './JobCharts.tsx';
 import { RestoreNotice } from './RestoreNotice.tsx';
 import { Tiles } from './Tiles.tsx';
+import './overview.css';
 
 /** The charts aggregate many jobs, so they refresh at this interval; the numbers refresh with every change. */
 const charts_ms = 10_000;
@@ -21,13 +24,22 @@ const ages_ms = 30_000;
 export default function Overview() {
   const { client_id } = useClient();
   const [search, setSearch] = useSearchParams();
-  const range = readRange(search.get('range'));
   const overview = useQuery(
     'overview.get',
     { client_id },
     { live: ['jobs', 'events', 'accounts'], refresh_ms: ages_ms },
   );
-  const history = useQuery('overview.history', { client_id }, { query: { range }, refresh_ms: charts_ms });
+  const { first_steps = null } = overview.data?.overview ?? {};
+  // Right after the first write, one would see one bar in an empty day.
+  const range = readRange(search.get('range')) ?? (first_steps === null ? '24h' : '1h');
+  const { steps, ...first } = useFirstSteps(first_steps);
+  // Zeros and empty charts say nothing.
+  const blank = steps !== null && steps.write === null;
+  const history = useQuery(
+    'overview.history',
+    { client_id },
+    { query: { range }, refresh_ms: charts_ms, enabled: overview.data !== undefined && !blank },
+  );
   return (
     <>
       <PageTitle>Overview</PageTitle>
@@ -39,15 +51,19 @@ export default function Overview() {
             return (
               <Stack gap="lg">
                 {data.restore && <RestoreNotice restore={data.restore} />}
-                <Tiles overview={data} />
-                <Attention attention={attention} review_count={load?.needs_review ?? 0} />
+                {steps && <FirstSteps steps={steps} {...first} />}
+                {!blank && <Tiles overview={data} />}
+                {!(blank && isClear(attention)) && (
+                  <Attention attention={attention} review_count={load?.needs_review ?? 0} />
+                )}
+                {!blank && <Flow overview={data} />}
                 {clients.length > 1 && <ClientTable clients={clients} />}
               </Stack>
             );
           }}
         </QueryResult>
         {/* Below what is loaded first, so that it does not move down. */}
-        {overview.data && (
+        {overview.data && !blank && (
           <section aria-label="Jobs over time">
             <Group justify="space-between" mb="sm">
               <Title order={2} size="h4">
@@ -76,6 +92,6 @@ export default function Overview() {
   );
 }
 
-function readRange(value: string | null): Range {
-  return value === '1h' || value === '7d' ? value : '24h';
+function readRange(value: string | null): Range | undefined {
+  return value === '1h' || value === '24h' || value === '7d' ? value : undefined;
 }

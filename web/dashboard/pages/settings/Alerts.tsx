@@ -1,4 +1,4 @@
-import { Anchor, Box, Group, List, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Box, Code, Group, List, Stack, Text, Title } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { ActionButton } from '../../parts/ActionButton.tsx';
@@ -165,9 +165,16 @@ function NoChannels() {
         They are only listed here. To receive them, set one or both of these channels and restart the service:
       </Text>
       <List size="sm" mb="xs">
-        <List.Item>Email: ALERT_SMTP_URL, ALERT_EMAIL_FROM and ALERT_EMAIL_TO</List.Item>
-        <List.Item>Webhook: ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET</List.Item>
+        <List.Item>
+          Email: <Code>ALERT_SMTP_URL</Code>, <Code>ALERT_EMAIL_FROM</Code> and <Code>ALERT_EMAIL_TO</Code>
+        </List.Item>
+        <List.Item>
+          Webhook: <Code>ALERT_WEBHOOK_URL</Code> and <Code>ALERT_WEBHOOK_SECRET</Code>
+        </List.Item>
       </List>
+      <Text size="sm" mb="xs">
+        Then <i>Send test message</i> here, or <Code>chartwire alerts test</Code> on the server, tries them.
+      </Text>
       <Anchor href="/docs/alerts" size="sm">
         Guide: Alerts
       </Anchor>

@@ -1,0 +1,210 @@
+import { lookUpFailure } from '../../../catalog/failures.ts';
+import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
+import { listOpenAlerts } from '../../../product/alerts/alerts.ts';
+import type { AlertCode } from '../../../product/alerts/catalogue.ts';
+import { laterRuns, reasonKey, unfixed } from '../../../product/jobs/listJobs.ts';
+import { listUnresolvedReports } from '../../../product/link/connectionReports.ts';
+import { lastProblem } from '../../../product/webhooks/endpoints.ts';
+import { writes } from '../../../product/writes/writes.ts';
+import { describeAlert } from '../installation/queries.ts';
+import type { Attention } from './schema.ts';
+
+/** Only the newest are read, so that a week of failures does not slow down the overview. */
+const failed_jobs_max = 10_000;
+/** The requests of so many jobs per group are read: as many as can be run again at once. */
+const compared_max = 1_000;
+/** Older failures are no longer worth acting on; the jobs page still lists them. */
+const failure_days = 7;
+
+/**
+ * Failed jobs that were not run again, by failure code and reason, most frequent first, with what they have in common.
+ * Failed syncs are listed apart.
+ */
+export async function listFailureGroups(db: Database, client_id: string): Promise<Attention['failures']> {
+  const groups = await db.search<Attention['failures'][number]>(
+    client_id,
+    (sql) => sql`
+      WITH failed AS MATERIALIZED (${selectFailed(sql, client_id)}),
+      ranked AS (SELECT *, row_number() OVER (PARTITION BY code, reason ORDER BY id DESC) AS n FROM failed),
+      shared AS (
+        SELECT code, reason, count(DISTINCT operation.patient_mrn)::int AS patients,
+               count(operation.patient_mrn) = count(*) AS names_patients,
+               CASE WHEN count(provider.ehr_id) = count(*) AND count(DISTINCT provider.ehr_id) = 1
+                 THEN min(provider.doc ->> 'name') END AS provider,
+               count(*) FILTER (WHERE ${canSucceed(sql)})::int AS can_run
+          FROM ranked AS job JOIN operations AS operation ON operation.id = job.operation_id
+          JOIN accounts AS account ON account.id = job.account_id
+          LEFT JOIN providers AS provider ON provider.organization_id = job.organization_id
+            AND provider.ehr_id = coalesce(operation.input ->> 'provider_id', operation.input ->> 'provider')
+         WHERE n <= ${compared_max} GROUP BY code, reason
+      )
+      SELECT code, reason, jobs, types, org_ids, accounts, first_at, last_at,
+             CASE WHEN shared.names_patients THEN shared.patients END AS patients, shared.provider, shared.can_run,
+             json_build_object('job_id', job.id, 'type', job.type, 'state', job.state, 'org_id', organization.org_id,
+               'finished_at', iso(job.finished_at)) AS example
+        FROM (SELECT code, reason, count(*)::int AS jobs, max(id) AS newest, array_agg(DISTINCT type) AS types,
+                     array_agg(DISTINCT organization_id) AS organization_ids,
+                     count(DISTINCT account_id)::int AS accounts,
+                     iso(min(finished_at)) AS first_at, iso(max(finished_at)) AS last_at
+                FROM failed GROUP BY code, reason) AS found
+        JOIN shared USING (code, reason)
+        JOIN jobs AS job ON job.id = found.newest
+        JOIN organizations AS organization ON organization.id = job.organization_id
+        CROSS JOIN LATERAL (SELECT array_agg(org_id ORDER BY org_id) AS org_ids FROM organizations
+                             WHERE organizations.id = ANY (found.organization_ids)) AS practices
+       ORDER BY found.jobs DESC, found.newest DESC`,
+  );
+  return groups.map((group) => (mayHelp(group.code) ? group : { ...group, can_run: 0 }));
+}
+
+/** The jobs of a group that can succeed if they are run again, in the order in which they were accepted. */
+export async function listRepeatable(
+  db: Database,
+  client_id: string,
+  { code, reason }: { code: string; reason: string },
+): Promise<number[]> {
+  if (!mayHelp(code)) return [];
+  const rows = await db.search<{ id: number }>(
+    client_id,
+    (sql) => sql`
+      SELECT job.id FROM (${selectFailed(sql, client_id)}) AS job
+        JOIN operations AS operation ON operation.id = job.operation_id
+        JOIN accounts AS account ON account.id = job.account_id
+       WHERE code = ${code} AND reason = ${reason} AND ${canSucceed(sql)}
+       ORDER BY job.id DESC LIMIT ${compared_max}::integer`,
+  );
+  return rows.map(({ id }) => id).reverse();
+}
+
+function selectFailed(sql: Query, client_id: string): Fragment {
+  return sql`SELECT id, type, client_id, organization_id, account_id, operation_id, finished_at,
+       coalesce(error ->> 'code', 'internal') AS code, ${reasonKey(sql)} AS reason
+  FROM jobs WHERE client_id = ${client_id} AND ${unfixed(sql)} AND type <> 'sync'
+   AND created_at >= now() - make_interval(days => ${failure_days})
+ ORDER BY created_at DESC, id DESC LIMIT ${failed_jobs_max}::integer`;
+}
+
+/** Another run sends the same values, so the cause must be something else. */
+function mayHelp(code: string): boolean {
+  return (lookUpFailure(code)?.send_again ?? 'unchanged') === 'unchanged';
+}
+
+// A file is deleted when its job ends, and a change that a later one overwrites would undo that one.
+const types_with_files = writes
+  .filter(({ file_field, embedded_files }) => file_field !== undefined || embedded_files !== undefined)
+  .map(({ type }) => type);
+const overwriting_types = writes.filter(({ overwrites }) => overwrites).map(({ type }) => type);
+
+/** Whether another run of `job` is possible and safe; `findRerunBlocker` decides when it is requested. */
+function canSucceed(sql: Query): Fragment {
+  return sql`account.status = 'active' AND operation.input_deleted_at IS NULL
+    AND (job.type <> ALL (${types_with_files}::text[])
+         OR EXISTS (SELECT FROM uploads WHERE uploads.operation_id = job.operation_id))
+    AND (job.type <> ALL (${overwriting_types}::text[]) OR NOT EXISTS (${laterRuns(sql)}))`;
+}
+
+/** A client's accounts that must be re-linked, why, and how many jobs wait for it. */
+export function listLoginRequired(db: Database, client_id: string): Promise<Attention['accounts']> {
+  return db.search<Attention['accounts'][number]>(
+    client_id,
+    (sql) => sql`SELECT accounts.id, user_id, org_id, status_reason AS reason,
+             (SELECT count(*)::int FROM jobs WHERE jobs.account_id = accounts.id AND jobs.parked) AS parked
+        FROM accounts JOIN organizations ON organizations.id = organization_id
+       WHERE status = 'login_required' ORDER BY org_id, user_id`,
+  );
+}
+
+/**
+ * A client's failing endpoints, since when, and why: the error of the last attempt at the next due delivery, or the
+ * reason for disabling it. `pending`: events that wait for it.
+ */
+export function listFailing(db: Database, client_id: string): Promise<Attention['endpoints']> {
+  return db.search<Attention['endpoints'][number]>(
+    client_id,
+    (sql) => sql`
+      SELECT id, url, status, iso(failing_since) AS since, coalesce(disabled_reason, ${lastProblem(sql)},
+             'Deliveries are failing.') AS reason,
+             (SELECT count(*)::int FROM deliveries WHERE endpoint_id = endpoint.id AND ready_at IS NOT NULL) AS pending
+        FROM webhook_endpoints AS endpoint
+       WHERE failing_since IS NOT NULL ORDER BY failing_since, id`,
+  );
+}
+
+/** The attempts to link that failed and were not repeated successfully, by address and cause, newest first. */
+export async function listFailedLinks(db: Database, client_id: string): Promise<Attention['links']> {
+  const groups = new Map<string, Attention['links'][number]>();
+  for (const { id, address, error_code, error_message, note, org_id, user_id, at } of await listUnresolvedReports(
+    db,
+    client_id,
+  )) {
+    const key = JSON.stringify([address, error_code, note ?? error_message]);
+    const group = groups.get(key);
+    if (group) group.links += 1;
+    else {
+      groups.set(key, { report_id: id, address, code: error_code, error_message, note, org_id, user_id, at, links: 1 });
+    }
+  }
+  return [...groups.values()];
+}
+
+/** A list that is still read after this time has made no progress that anybody waits for. */
+const stalled_minutes = 30;
+
+/**
+ * Practices whose records are no longer kept up to date: the last sync failed, or the running one has read nothing for
+ * half an hour. Without those that wait for re-linking, or whose EMR does not respond.
+ */
+export function listStalledSyncs(db: Database, client_id: string): Promise<Attention['syncs']> {
+  return db.search<Attention['syncs'][number]>(
+    client_id,
+    (sql) => sql`
+      SELECT organization.org_id, sync.id AS job_id, sync.state = 'failed' AS failed, sync.error ->> 'code' AS code,
+             sync.error ->> 'message' AS reason, iso(organization.synced_at) AS synced_at,
+             iso(coalesce(sync.finished_at, progress.at)) AS since,
+             (SELECT kind FROM sync_passes AS pass
+               WHERE pass.organization_id = organization.id AND pass.run = sync.id AND NOT pass.done
+               ORDER BY started_at DESC LIMIT 1) AS kind
+        FROM organizations AS organization
+        CROSS JOIN LATERAL (
+          SELECT * FROM jobs WHERE jobs.organization_id = organization.id AND type = 'sync'
+             -- The next attempt does not hide that the last one failed.
+             AND NOT (state IN ('queued', 'running') AND created_at > now() - make_interval(mins => ${stalled_minutes}))
+           ORDER BY id DESC LIMIT 1) AS sync
+        LEFT JOIN LATERAL (SELECT max(step.at) AS at FROM job_steps AS step WHERE step.job_id = sync.id) AS progress ON true
+        LEFT JOIN lanes AS lane ON lane.organization_id = organization.id AND lane.key = sync.lane
+       WHERE EXISTS (SELECT FROM accounts
+                      WHERE accounts.organization_id = organization.id AND accounts.status = 'active')
+         AND NOT sync.parked AND sync.retry_since IS NULL
+         AND (sync.state = 'failed' OR sync.state IN ('queued', 'running')
+              AND progress.at < now() - make_interval(mins => ${stalled_minutes})
+              -- One that has sent its requests of this hour continues in the next.
+              AND (lane.ready_at IS NULL OR lane.ready_at <= now()))
+       ORDER BY organization.org_id`,
+  );
+}
+
+/** The jobs page lists the rest. */
+const reviews_shown = 10;
+
+/** The newest jobs that have to be checked in the EMR. */
+export function listOpenReviews(db: Database, client_id: string): Promise<Attention['reviews']> {
+  return db.search<Attention['reviews'][number]>(
+    client_id,
+    (sql) => sql`SELECT id AS job_id, type, iso(finished_at) AS finished_at FROM jobs
+      WHERE state = 'needs_review' AND review_outcome IS NULL ORDER BY id DESC LIMIT ${reviews_shown}`,
+  );
+}
+
+/** Alerts about EMRs, accounts, endpoints and reviews, which the overview lists with details and actions. */
+const listed_otherwise: readonly AlertCode[] = [
+  'emr_unreachable',
+  'account_login_required',
+  'endpoint_failing',
+  'jobs_need_review',
+];
+
+/** The other open alerts of a client and of the installation. */
+export async function listOtherAlerts(db: Database, client_id: string): Promise<Attention['alerts']> {
+  const alerts = await listOpenAlerts(db.system, client_id);
+  return alerts.filter(({ code }) => !listed_otherwise.includes(code)).map(describeAlert);
+}
