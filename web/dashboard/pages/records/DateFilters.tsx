@@ -1,29 +1,50 @@
 import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
+import { useOrganization } from './organization.tsx';
 
-const url_filters = ['start_date', 'end_date', 'provider_ids', 'coverage_status', 'status'];
+const url_filters = ['start_date', 'end_date', 'provider_ids', 'coverage_status', 'status', 'claim_status'];
 
 /** Filters that say nothing about a patient are in the URL. The MRN is not, and is applied only when the form is submitted. */
-export function useDateFilters() {
+export function useDateFilters({ today_first = false } = {}) {
   const { get } = useUrlFilters();
+  const { timezone } = useOrganization().organization;
   const [mrn, setMrn] = useState('');
+  const today = new Intl.DateTimeFormat('en-CA', { timeZone: timezone }).format(new Date());
+  // Any choice of dates, and a patient, replaces today.
+  const is_default = today_first && get('dates') === '' && !get('start_date') && !get('end_date') && mrn === '';
+  const dates: { start_date: string; end_date: string } = is_default
+    ? { start_date: today, end_date: today }
+    : { start_date: get('start_date'), end_date: get('end_date') };
   const in_url = Object.fromEntries(url_filters.flatMap((name) => (get(name) ? [[name, get(name)]] : [])));
-  const filters: Record<string, string> = mrn === '' ? in_url : { ...in_url, patient_mrn: mrn };
-  return { filters, mrn, setMrn };
+  const shown = is_default ? { ...in_url, ...dates } : in_url;
+  const filters: Record<string, string> = mrn === '' ? shown : { ...shown, patient_mrn: mrn };
+  return { filters, mrn, setMrn, dates, today: today_first ? today : undefined };
 }
 
 type Select = { name: string; label: string; options: { value: string; label: string }[] };
-type Props = { state: ReturnType<typeof useDateFilters>; selects?: readonly Select[] };
+/** A filter whose values are not known in advance. `options` are suggestions. */
+type Exact = { name: string; label: string; options: { value: string; label: string }[] };
+type Props = { state: ReturnType<typeof useDateFilters>; selects?: readonly Select[]; exact?: readonly Exact[] };
 
-export function DateFilters({ state, selects = [] }: Props) {
-  const { get, set } = useUrlFilters();
+export function DateFilters({ state, selects = [], exact = [] }: Props) {
+  const { get, set, setAll } = useUrlFilters();
+  const { dates, today } = state;
+  const setDate = (name: keyof typeof dates, value: string) => {
+    const next = { ...dates, [name]: value };
+    const reversed = next.start_date !== '' && next.end_date !== '' && next.end_date < next.start_date;
+    // The other date does not fit anymore.
+    if (reversed) next[name === 'start_date' ? 'end_date' : 'start_date'] = '';
+    setAll({ ...next, dates: today === undefined ? '' : 'chosen' });
+  };
   return (
     <form
       autoComplete="off"
       onSubmit={(event) => {
         event.preventDefault();
-        state.setMrn(String(new FormData(event.currentTarget).get('mrn') ?? '').trim());
+        const form = new FormData(event.currentTarget);
+        state.setMrn(String(form.get('mrn') ?? '').trim());
+        for (const { name } of exact) set(name, String(form.get(name) ?? '').trim());
       }}
     >
       <Group align="flex-end" mb="md" gap="sm" className="filters">
@@ -32,11 +53,21 @@ export function DateFilters({ state, selects = [] }: Props) {
             key={name}
             type="date"
             label={name === 'start_date' ? 'From' : 'To'}
-            value={get(name)}
-            onChange={(event) => set(name, event.currentTarget.value)}
+            value={dates[name]}
+            onChange={(event) => setDate(name, event.currentTarget.value)}
             w={150}
           />
         ))}
+        {today !== undefined && (
+          <Button.Group>
+            <Button variant="default" onClick={() => setAll({ start_date: '', end_date: '', dates: '' })}>
+              Today
+            </Button>
+            <Button variant="default" onClick={() => setAll({ start_date: '', end_date: '', dates: 'chosen' })}>
+              All dates
+            </Button>
+          </Button.Group>
+        )}
         {selects.map(({ name, label, options }) => (
           <NativeSelect
             key={name}
@@ -45,6 +76,18 @@ export function DateFilters({ state, selects = [] }: Props) {
             data={[{ value: '', label: 'All' }, ...options]}
             onChange={(event) => set(name, event.currentTarget.value)}
           />
+        ))}
+        {exact.map(({ name, label, options }) => (
+          <div key={name}>
+            <TextInput name={name} label={label} defaultValue={get(name)} list={`${name}-options`} w={150} />
+            <datalist id={`${name}-options`}>
+              {options.map((option) => (
+                <option key={option.value} value={option.value}>
+                  {option.label}
+                </option>
+              ))}
+            </datalist>
+          </div>
         ))}
         <TextInput name="mrn" label="Patient MRN" defaultValue={state.mrn} w={150} />
         <Button type="submit">Search</Button>
