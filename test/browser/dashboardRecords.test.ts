@@ -75,6 +75,8 @@ describe('records page', () => {
       const menu = page.getByRole('navigation', { name: 'Record types' });
       await menu.getByRole('link', { name: new RegExp(`^${kind}`) }).click();
       await page.getByRole('heading', { level: 2, name: kind }).waitFor();
+      // Appointments are those of today first.
+      if (kind === 'Appointments') await page.getByRole('button', { name: 'All dates' }).click();
       await page.getByRole('cell', { name: cell }).first().waitFor();
       // Outside of main, all look like the page of counts above.
       await expectAccessible(page, { within: 'main' });
@@ -131,6 +133,9 @@ describe('records page', () => {
     const page = await fixture.open('/{client}/records');
     const menu = page.getByRole('navigation', { name: 'Record types' });
     await menu.getByRole('link', { name: /^Appointments/ }).click();
+    const today = new Intl.DateTimeFormat('en-CA', { timeZone: 'America/New_York' }).format(new Date());
+    await expect.poll(() => page.getByLabel('From').inputValue()).toBe(today);
+    expect(await page.getByLabel('To', { exact: true }).inputValue()).toBe(today);
     const table = page.getByRole('table', { name: 'Appointments' });
     const rows = () => table.getByRole('row').filter({ has: page.getByRole('link') });
     const cells = (n: number) => rows().nth(n).innerText();
@@ -139,7 +144,7 @@ describe('records page', () => {
     await expect.poll(() => rows().count()).toBe(4);
     await expect.poll(() => cells(0)).toMatch(/Pending/);
     expect(await cells(1)).toMatch(/Failed/);
-    expect(await cells(3)).toMatch(/Cancelled \(CAN\)/);
+    expect(await cells(3)).toMatch(/Office visit \(OV\)[\s\S]*Cancelled \(CAN\)/);
     await table.getByText(failure_reason).waitFor();
     const struck = (n: number) => rows().nth(n).locator('s').count();
     expect(await Promise.all([0, 1, 2].map(struck))).toStrictEqual([0, 0, 0]);
@@ -191,6 +196,12 @@ describe('records page', () => {
     await expectAccessible(page);
     expect(await page.title()).not.toContain(patient.last_name);
     await page.getByRole('table', { name: 'Claims' }).getByRole('link').first().click();
+    // Each amount once, without internal fields.
+    const details = page.getByRole('region', { name: 'Details' });
+    await details.getByText(/\((PAI|PAT|SUB|[A-Z]{3})\)/).waitFor();
+    expect(await details.getByText('Balance', { exact: true }).count()).toBe(1);
+    expect(await page.getByText(/Void flag|On plan/).count()).toBe(0);
+    expect(await details.locator('time').first().innerText()).toMatch(/^[A-Z][a-z]{2} \d{1,2}, \d{4}$/);
     const lines = page.getByRole('table', { name: 'Line items' });
     await lines.getByRole('columnheader', { name: 'CPT code' }).waitFor();
     await lines.getByText('Place of service').first().waitFor();
@@ -211,6 +222,28 @@ describe('records page', () => {
       );
     });
     expect(leaked).toStrictEqual([]);
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
+  });
+
+  test('filters claims by the code of their status', async () => {
+    const page = await fixture.open('/{client}/records');
+    await page
+      .getByRole('link', { name: /^Claims/ })
+      .first()
+      .click();
+    const rows = page.getByRole('table', { name: 'Claims' }).getByRole('row');
+    const shown = await rows.nth(1).innerText();
+    const [, code = ''] = /\(([A-Z]{3})\)/.exec(shown) ?? [];
+    await page.getByLabel('Status code').fill(code);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).searchParams.get('claim_status')).toBe(code);
+    await expect
+      .poll(async () => (await rows.allInnerTexts()).slice(1).every((text) => text.includes(`(${code})`)))
+      .toBe(true);
+    await page.getByLabel('Status code').fill('NONE');
+    await page.keyboard.press('Enter');
+    await page.getByText('No matching records.').waitFor();
+    await expectAccessible(page, { within: 'main' });
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 
@@ -272,6 +305,21 @@ describe('records page', () => {
       .waitFor();
     await page.getByText('Set in Chartwire. The EMR’s hours are not used.').waitFor();
     expect(await offered('503')).toStrictEqual(['10:00–11:30']);
+    // Why not? By keyboard, then with the mouse.
+    const answer = preview(page).getByRole('status');
+    await preview(page).getByLabel('Day').selectOption(free_date);
+    await preview(page).getByLabel('Why not at').focus();
+    await page.keyboard.type('1015AM');
+    await answer.getByText(/10:15\sAM: free/).waitFor();
+    await page.getByLabel('Why not at').fill('09:00');
+    await answer.getByText('Outside the provider’s hours.').waitFor();
+    // The picture begins at 8:00; an hour is 36 px high.
+    const column = preview(page).locator(`[data-day="${free_date}"]`);
+    await column.click({ position: { x: 5, y: 36 * 5 + 2 } });
+    await answer.getByText(/1:00\sPM: not free/).waitFor();
+    await column.click({ position: { x: 5, y: 36 * 3 } });
+    await answer.getByText(/11:00\sAM: free/).waitFor();
+    await expectAccessible(page, { within: 'main' });
     // The other days' quotas and locations are unchanged.
     const { body } = await fixture.product.api.call('GET', '/v1/providers');
     const [emr] = await fixture.product.owner<{ hours: unknown[] }[]>`

@@ -1,5 +1,5 @@
 import { Button, Kbd, NativeSelect, Select, TextInput } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { useDisclosure, useId } from '@mantine/hooks';
 import { type KeyboardEvent, type ReactNode, useState } from 'react';
 import { useUrlFilters } from '../service/useUrlFilters.ts';
 import { Icon } from './Icon.tsx';
@@ -126,10 +126,21 @@ type TextFilterProps = {
   type?: 'text' | 'number' | 'date' | 'tel';
   maxLength?: number;
   width?: number;
+  /** Values that are offered while typing. */
+  suggestions?: readonly { value: string; label: string }[];
 };
 
 /** Applies what was typed on Enter, or when the field is left: searches for patients are in the audit log. */
-export function TextFilter({ label, value, onChange, type = 'text', maxLength = 200, width = 130 }: TextFilterProps) {
+export function TextFilter({
+  label,
+  value,
+  onChange,
+  type = 'text',
+  maxLength = 200,
+  width = 130,
+  suggestions = [],
+}: TextFilterProps) {
+  const list_id = useId();
   const [draft, setDraft] = useState(value);
   const [applied, setApplied] = useState(value);
   // Cleared, or changed by the page.
@@ -151,6 +162,7 @@ export function TextFilter({ label, value, onChange, type = 'text', maxLength = 
       label={label}
       type={type}
       w={width}
+      {...(suggestions.length > 0 && { list: list_id })}
       autoComplete="off"
       enterKeyHint="search"
       maxLength={maxLength}
@@ -160,6 +172,20 @@ export function TextFilter({ label, value, onChange, type = 'text', maxLength = 
       onChange={({ currentTarget }) => setDraft(currentTarget.value)}
       onKeyDown={onKeyDown}
       onBlur={apply}
+      inputContainer={(input) => (
+        <>
+          {input}
+          {suggestions.length > 0 && (
+            <datalist id={list_id}>
+              {suggestions.map((each) => (
+                <option key={each.value} value={each.value}>
+                  {each.label}
+                </option>
+              ))}
+            </datalist>
+          )}
+        </>
+      )}
     />
   );
 }

@@ -6,6 +6,7 @@ import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Appointment } from '../../service/types.ts';
+import { type Code, describeCode } from './codes.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { useOrganization } from './organization.tsx';
 import { PracticeTime } from './PracticeTime.tsx';
@@ -14,7 +15,7 @@ import { SearchList, useRecords } from './RecordList.tsx';
 
 export function Appointments() {
   const { params } = useOrganization();
-  const state = useDateFilters();
+  const state = useDateFilters({ today_first: true });
   const query = usePages('appointments.search', params, { filters: state.filters });
   const providers = useRecords('providers').data?.providers ?? [];
   const { statuses, columns } = useAppointmentColumns();
@@ -31,7 +32,7 @@ export function Appointments() {
         ...Object.entries(own_statuses).map(([value, label]) => ({ value, label })),
         ...statuses
           .filter(({ code }) => !(code in own_statuses))
-          .map(({ code }) => ({ value: code, label: describe(code, statuses) })),
+          .map(({ code }) => ({ value: code, label: describeCode(code, statuses) })),
       ],
     },
   ];
@@ -51,19 +52,18 @@ export function Appointments() {
   );
 }
 
-type VisitStatus = { code: string; description: string };
-
 /** The statuses of bookings that the EMR does not have. An EMR may have a status of the same name. */
 const own_statuses = { pending: 'Pending booking', failed: 'Failed booking' } as const;
 
 /** The columns of a list of appointments. A canceled one is struck through. */
-export function useAppointmentColumns(): { statuses: readonly VisitStatus[]; columns: Column<Appointment>[] } {
+export function useAppointmentColumns(): { statuses: readonly Code[]; columns: Column<Appointment>[] } {
   const statuses = useRecords('visit_statuses').data?.visit_statuses ?? [];
+  const types = useRecords('visit_types').data?.visit_types ?? [];
   const mark = (row: Appointment, cell: ReactNode) => (isCanceled(row, statuses) ? <s>{cell}</s> : cell);
   const columns: Column<Appointment>[] = [
     { head: 'Start (practice time)', cell: (row) => mark(row, <PracticeTime at={row.datetime} />) },
     { head: 'Minutes', cell: (row) => mark(row, row.duration), align: 'right' },
-    { head: 'Type', cell: (row) => mark(row, row.appointment_type) },
+    { head: 'Type', cell: (row) => mark(row, describeCode(row.appointment_type, types)) },
     { head: 'Status', cell: (row) => <AppointmentStatus of={row} statuses={statuses} /> },
     { head: 'Provider', cell: (row) => mark(row, row.provider_name ?? row.provider_ehr_id) },
   ];
@@ -71,18 +71,12 @@ export function useAppointmentColumns(): { statuses: readonly VisitStatus[]; col
 }
 
 /** As the API decides it for the word `cancelled`. */
-function isCanceled({ status }: Appointment, statuses: readonly VisitStatus[]): boolean {
-  return /\bcancel/i.test(describe(status, statuses));
+function isCanceled({ status }: Appointment, statuses: readonly Code[]): boolean {
+  return /\bcancel/i.test(describeCode(status, statuses));
 }
 
-/** With its code, by which staff know it, unless that says the same. */
-function describe(code: string, statuses: readonly VisitStatus[]): string {
-  const description = statuses.find((each) => each.code === code)?.description ?? code;
-  return description.toLowerCase() === code.toLowerCase() ? description : `${description} (${code})`;
-}
-
-function AppointmentStatus({ of, statuses }: { of: Appointment; statuses: readonly VisitStatus[] }) {
-  return of.ehr_appointment_id === null ? <Status of={of.status} /> : describe(of.status, statuses);
+function AppointmentStatus({ of, statuses }: { of: Appointment; statuses: readonly Code[] }) {
+  return of.ehr_appointment_id === null ? <Status of={of.status} /> : describeCode(of.status, statuses);
 }
 
 /** Why a booking was not made. */
@@ -97,6 +91,8 @@ export function failureReason({ failure_reason }: Appointment): ReactNode {
 export function AppointmentPage({ id }: { id: string }) {
   const { params } = useOrganization();
   const query = useQuery('records.get', { ...params, kind: 'appointments', id });
+  const statuses = useRecords('visit_statuses').data?.visit_statuses ?? [];
+  const types = useRecords('visit_types').data?.visit_types ?? [];
   return (
     <QueryResult query={query}>
       {({ record }) =>
@@ -104,11 +100,19 @@ export function AppointmentPage({ id }: { id: string }) {
           <Stack>
             <div>
               <BackLink href="/appointments">All appointments</BackLink>
-              <Title order={2} size="h4">
+              <Title order={2} size="h2">
                 Appointment on <PracticeTime at={record.datetime} />
               </Title>
             </div>
-            <RecordFields title="Details" of={record} shown={{ datetime: <PracticeTime at={record.datetime} /> }} />
+            <RecordFields
+              title="Details"
+              of={record}
+              shown={{
+                datetime: <PracticeTime at={record.datetime} />,
+                appointment_type: describeCode(record.appointment_type, types),
+                status: <AppointmentStatus of={record} statuses={statuses} />,
+              }}
+            />
             <RecordTable title="Insurances" rows={record.insurances} />
             <RecordTable title="Diagnoses" rows={record.diagnoses} />
             <RecordTable title="Medications" rows={record.medications} />

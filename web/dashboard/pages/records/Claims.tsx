@@ -1,10 +1,14 @@
 import { Stack, Title } from '@mantine/core';
 import type { Column } from '../../parts/DataTable.tsx';
-import { BackLink } from '../../parts/layout.tsx';
+import { BackLink, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Fields } from '../../parts/values.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Claim } from '../../service/types.ts';
+import { withCode } from './codes.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
+import { Day } from './Day.tsx';
 import { useOrganization } from './organization.tsx';
 import { money, RecordFields, RecordTable } from './RecordFields.tsx';
 import { SearchList } from './RecordList.tsx';
@@ -13,6 +17,10 @@ export function Claims() {
   const { params } = useOrganization();
   const state = useDateFilters();
   const query = usePages('claims.search', params, { filters: state.filters });
+  const codes = new Map(
+    (query.data ?? []).flatMap((row) => (row.claim_status ? [[row.claim_status, claimStatus(row)]] : [])),
+  );
+  const statuses = [...codes].map(([value = '', label = '']) => ({ value, label }));
   return (
     <SearchList
       kind="claims"
@@ -23,19 +31,57 @@ export function Claims() {
       rowKey={(row) => row.id}
       href={(row) => `/claims/${row.id}`}
     >
-      <DateFilters state={state} />
+      <DateFilters state={state} exact={[{ name: 'claim_status', label: 'Status code', options: statuses }]} />
     </SearchList>
   );
 }
 
 export const claim_columns: Column<Claim>[] = [
   { head: 'Claim', cell: (row) => row.emr_claim_id },
-  { head: 'Service date', cell: (row) => <time>{row.service_date}</time> },
-  { head: 'Status', cell: (row) => row.claim_status_description ?? row.claim_status ?? '–' },
+  { head: 'Service date', cell: (row) => <Day of={row.service_date} /> },
+  { head: 'Status', cell: claimStatus },
   { head: 'Charge', cell: (row) => money(row.total_charge), align: 'right' },
   { head: 'Paid', cell: (row) => money(row.total_payment), align: 'right' },
   { head: 'Balance', cell: (row) => money(row.balance), align: 'right' },
 ];
+
+/** `Paid in full (PAI)` */
+function claimStatus({ claim_status, claim_status_description }: Claim): string {
+  if (claim_status === null) return claim_status_description ?? '–';
+  return withCode(claim_status_description ?? claim_status, claim_status);
+}
+
+/** What billing staff look for, each amount once. */
+function Details({ claim }: { claim: Claim }) {
+  const { balances } = claim;
+  const amount = (text: string | null) => (text === null ? '–' : money(Number(text)));
+  return (
+    <Section title="Details" order={3}>
+      <Fields
+        of={{
+          Patient: claim.patient_name,
+          Provider: claim.provider_name,
+          'Service date': <Day of={claim.service_date} />,
+          'Claim date': <Day of={claim.claim_date} />,
+          Status: claimStatus(claim),
+          Type: claim.claim_type,
+          ...(claim.void_flag && { Void: 'Yes' }),
+          Diagnoses: claim.icd_codes.join(', '),
+          Charge: money(claim.total_charge),
+          Paid: money(claim.total_payment),
+          'Paid by patient': amount(balances.patient_payment),
+          Adjustment: money(claim.net_adjustment),
+          'Patient responsibility': money(claim.patient_responsibility),
+          'Patient balance': amount(balances.patient_balance),
+          Balance: <strong>{money(claim.balance)}</strong>,
+          'Billing notes': claim.billing_notes,
+          'EMR appointment ID': claim.emr_appointment_id,
+          'Last changed in a sync': <Timestamp at={claim.synced_at} />,
+        }}
+      />
+    </Section>
+  );
+}
 
 /** Who pays for whom. */
 const insurance_fields = [
@@ -56,15 +102,14 @@ export function ClaimPage({ id }: { id: string }) {
           <Stack>
             <div>
               <BackLink href="/claims">All claims</BackLink>
-              <Title order={2} size="h4">
+              <Title order={2} size="h2">
                 Claim {record.emr_claim_id}
               </Title>
             </div>
-            <RecordFields title="Details" of={record} />
+            <Details claim={record} />
             <RecordTable title="Line items" rows={record.line_items} />
             <RecordTable title="Payments" rows={record.payments} />
             <RecordTable title="Insurances" rows={record.insurances} shown={insurance_fields} />
-            <RecordFields title="Balances" of={record.balances} />
             <RecordFields title="Voids and copies" of={record.void_claim} />
             <RecordTable title="Submissions" rows={record.submission_history.entries} />
             <RecordTable title="Billing activity" rows={record.billing_activity_log} />

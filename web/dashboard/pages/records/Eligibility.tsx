@@ -6,6 +6,7 @@ import { Status, statusLabel } from '../../parts/Status.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { EligibilityCheck } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
+import { Day } from './Day.tsx';
 import { useOrganization } from './organization.tsx';
 import { money, RecordFields, RecordTable } from './RecordFields.tsx';
 import { SearchList } from './RecordList.tsx';
@@ -38,7 +39,7 @@ export function eligibilityPath({ id }: EligibilityCheck): string {
 
 export const eligibility_columns: Column<EligibilityCheck>[] = [
   { head: 'Check', cell: (row) => row.emr_id },
-  { head: 'Service date', cell: (row) => <time>{row.service_date}</time> },
+  { head: 'Service date', cell: (row) => <Day of={row.service_date} /> },
   { head: 'Coverage', cell: (row) => <Status of={row.coverage_status} /> },
   { head: 'Payer', cell: (row) => row.payer_name ?? '–' },
   { head: 'Deductible', cell: (row) => money(row.benefits_summary.deductible), align: 'right' },
@@ -55,7 +56,7 @@ export function EligibilityPage({ id }: { id: string }) {
           <Stack>
             <div>
               <BackLink href={path}>All eligibility checks</BackLink>
-              <Title order={2} size="h4">
+              <Title order={2} size="h2">
                 Eligibility check {record.emr_id}
               </Title>
             </div>

@@ -2,6 +2,7 @@ import type { Column } from '../../parts/DataTable.tsx';
 import { usePages } from '../../service/queries.ts';
 import type { Order } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
+import { Day } from './Day.tsx';
 import { useOrganization } from './organization.tsx';
 import { SearchList } from './RecordList.tsx';
 
@@ -25,7 +26,7 @@ export function Orders() {
 
 export const order_columns: Column<Order>[] = [
   { head: 'Order', cell: (row) => row.order_name },
-  { head: 'Date', cell: (row) => <time>{row.order_date}</time> },
+  { head: 'Date', cell: (row) => <Day of={row.order_date} /> },
   { head: 'Priority', cell: (row) => row.priority ?? '–' },
   { head: 'Assigned to', cell: (row) => row.assigned_to_name ?? '–' },
   { head: 'Results', cell: (row) => (row.lab_results === null ? '–' : resultStatus(row.lab_results)) },

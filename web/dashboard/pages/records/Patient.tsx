@@ -17,6 +17,7 @@ import type { JobRow, Patient } from '../../service/types.ts';
 import { typeLabel } from '../jobs/labels.ts';
 import { failureReason, useAppointmentColumns } from './Appointments.tsx';
 import { claim_columns } from './Claims.tsx';
+import { Day } from './Day.tsx';
 import { eligibility_columns, eligibilityPath } from './Eligibility.tsx';
 import { order_columns } from './Orders.tsx';
 import { useOrganization } from './organization.tsx';
@@ -37,7 +38,7 @@ export function PatientPage({ id }: { id: string }) {
             <>
               {sees_patients && <BackLink href="/patients">All patients</BackLink>}
               <Group>
-                <Title order={2} size="h4">
+                <Title order={2} size="h2">
                   {[record.first_name, record.middle_name, record.last_name].filter(Boolean).join(' ')}
                 </Title>
                 <Status of={record.status} />
@@ -97,7 +98,7 @@ function Demographics({ patient }: { patient: Patient }) {
       of={{
         MRN: patient.mrn,
         'EMR ID': patient.ehr_id,
-        'Date of birth': patient.dob,
+        'Date of birth': <Day of={patient.dob} />,
         Sex: patient.sex,
         Phone: patient.phone,
         'Cell phone': patient.cell_phone,

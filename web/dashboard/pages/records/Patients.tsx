@@ -4,6 +4,7 @@ import type { Column } from '../../parts/DataTable.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { usePages } from '../../service/queries.ts';
 import type { Patient } from '../../service/types.ts';
+import { Day } from './Day.tsx';
 import { type PatientSearch, useOrganization } from './organization.tsx';
 import { SearchList } from './RecordList.tsx';
 
@@ -79,7 +80,7 @@ function formatPhone(input: string): string {
 const columns: Column<Patient>[] = [
   { head: 'Name', cell: (patient) => `${patient.last_name}, ${patient.first_name}` },
   { head: 'MRN', cell: (patient) => patient.mrn ?? '–' },
-  { head: 'Date of birth', cell: (patient) => <time>{patient.dob ?? '–'}</time> },
+  { head: 'Date of birth', cell: (patient) => <Day of={patient.dob} /> },
   { head: 'Phone', cell: (patient) => patient.cell_phone ?? patient.phone ?? '–' },
   { head: 'Status', cell: (patient) => <Status of={patient.status} /> },
 ];

@@ -11,7 +11,7 @@ export function RecordCounts() {
   const counts = useKinds();
   return (
     <>
-      <Title order={2} size="h4" mb="sm">
+      <Title order={2} size="h3" mb="sm">
         Records for {organization.org_id}
       </Title>
       <QueryResult query={counts}>

@@ -4,6 +4,7 @@ import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';
+import { Day } from './Day.tsx';
 
 /** All fields of a record, if it has any. `shown` replaces how some of them are shown. */
 export function RecordFields(props: { title: string; of: object; shown?: Record<string, ReactNode> }) {
@@ -108,6 +109,7 @@ export function display(value: unknown, name = ''): ReactNode {
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value))
     return <Timestamp at={value} show="clock" />;
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value)) return <Day of={value} />;
   if (typeof value === 'number') return money_names.test(name) ? money(value) : value.toLocaleString();
   if (typeof value === 'string') return isDecimal(value) && money_names.test(name) ? money(Number(value)) : value;
   return Array.isArray(value) && typeof value[0] === 'string' ? value.join(', ') : undefined;

@@ -79,7 +79,7 @@ const no_records = 'No records yet. They appear after the next sync, which you c
 function ListTitle({ kind, children }: { kind: string; children: string }) {
   return (
     <Group mb="sm" gap="sm" align="baseline">
-      <Title order={2} size="h4">
+      <Title order={2} size="h3">
         {children}
       </Title>
       <ListSync kind={kind} />

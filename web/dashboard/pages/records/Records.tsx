@@ -1,5 +1,6 @@
 import './records.css';
-import { Alert, Anchor, Button, Group, NativeSelect } from '@mantine/core';
+import { Alert, Anchor, NativeSelect } from '@mantine/core';
+import { Fragment } from 'react';
 import { Link, Redirect, Route, Switch, useLocation } from 'wouter';
 import { EmptyState, PageTitle } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
@@ -21,7 +22,7 @@ import { PatientPage } from './Patient.tsx';
 import { Patients } from './Patients.tsx';
 import { RecordCounts } from './RecordCounts.tsx';
 import { ReferralPage, Referrals } from './Referrals.tsx';
-import { SyncNotes, useKinds } from './SyncNotes.tsx';
+import { type KindRow, SyncNotes, useKinds } from './SyncNotes.tsx';
 
 export default function Records() {
   const { client_id, linkTo } = useClient();
@@ -73,11 +74,13 @@ function OrganizationRecords({ organizations, id }: { organizations: readonly Or
         // Keyed, so that a search is not carried over to another organization.
         <OrganizationProvider key={id} organization={organization}>
           {sees_patients ? (
-            <>
+            <div className="records-layout">
               <KindMenu />
-              <SyncNotes />
-              <Routes />
-            </>
+              <div>
+                <SyncNotes />
+                <Routes />
+              </div>
+            </div>
           ) : (
             <PatientRoute />
           )}
@@ -113,31 +116,40 @@ function KindMenu() {
   const counts = useKinds();
   const row = useCurrentInView(counts.data?.kinds.length);
   return (
-    <Group ref={row} component="nav" gap={4} mb="md" aria-label="Record types" className="one-line">
+    <nav ref={row} className="kind-menu" aria-label="Record types">
       <KindLink href="/" label="Overview" />
-      {counts.data?.kinds.map(({ kind, label, total }) => (
-        <KindLink key={kind} href={kindPath(kind)} label={label} total={total} />
+      {groups.map(({ title, about_patients }) => (
+        <Fragment key={title}>
+          <span className="kind-group">{title}</span>
+          {counts.data?.kinds
+            .filter((kind) => isAboutPatients(kind) === about_patients)
+            .map(({ kind, label, total }) => (
+              <KindLink key={kind} href={kindPath(kind)} label={label} total={total} />
+            ))}
+        </Fragment>
       ))}
       <KindLink href="/default-hours" label="Default hours" />
-    </Group>
+    </nav>
   );
+}
+
+const groups = [
+  { title: 'Patients', about_patients: true },
+  { title: 'Practice', about_patients: false },
+];
+
+function isAboutPatients({ filters }: KindRow): boolean {
+  return filters.some((name) => /mrn$/.test(name));
 }
 
 function KindLink({ href, label, total }: { href: string; label: string; total?: number | undefined }) {
   const [location] = useLocation();
   const current = href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
   return (
-    <Button
-      component={Link}
-      href={href}
-      size="compact-sm"
-      fw={500}
-      variant={current ? 'filled' : 'default'}
-      {...(current ? { 'aria-current': 'page' as const } : {})}
-    >
+    <Link href={href} className="kind-link" {...(current ? { 'aria-current': 'page' as const } : {})}>
       {label}
-      {total === undefined ? '' : ` ${total.toLocaleString()}`}
-    </Button>
+      {total !== undefined && <span className="kind-total"> {total.toLocaleString()}</span>}
+    </Link>
   );
 }
 

@@ -5,6 +5,7 @@ import { QueryResult } from '../../parts/QueryResult.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Referral } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
+import { Day } from './Day.tsx';
 import { useOrganization } from './organization.tsx';
 import { RecordFields } from './RecordFields.tsx';
 import { SearchList } from './RecordList.tsx';
@@ -30,7 +31,7 @@ export function Referrals() {
 
 export const referral_columns: Column<Referral>[] = [
   { head: 'Referral', cell: (row) => row.ehr_id },
-  { head: 'Date', cell: (row) => <time>{row.referral_date}</time> },
+  { head: 'Date', cell: (row) => <Day of={row.referral_date} /> },
   { head: 'Priority', cell: (row) => row.priority ?? row.urgency ?? '–' },
   { head: 'From', cell: (row) => row.from_provider_name ?? row.from_provider_ehr_id ?? '–' },
   { head: 'To', cell: (row) => row.to_provider_name ?? row.to_provider_ehr_id ?? '–' },
@@ -52,7 +53,7 @@ export function ReferralPage({ id }: { id: string }) {
           <Stack>
             <div>
               <BackLink href="/referrals">All referrals</BackLink>
-              <Title order={2} size="h4">
+              <Title order={2} size="h2">
                 Referral {record.ehr_id}
               </Title>
             </div>

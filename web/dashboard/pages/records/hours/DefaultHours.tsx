@@ -23,7 +23,7 @@ export function DefaultHours() {
   const save = (hours: Hours | null) => call('default-hours.update', params, { body: { hours } });
   return (
     <Stack>
-      <Title order={2} size="h4">
+      <Title order={2} size="h3">
         Default hours
       </Title>
       <Text size="sm" c="dimmed">

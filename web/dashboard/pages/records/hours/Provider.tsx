@@ -30,7 +30,7 @@ function ProviderDetails({ provider, set, emr }: ResponseOf<'providers.get'>) {
   return (
     <Stack>
       <Group>
-        <Title order={2} size="h4">
+        <Title order={2} size="h2">
           {provider.name}
         </Title>
         <Status of={provider.status} />
