@@ -37,7 +37,7 @@ export class ApiError extends Error {
   readonly status: number;
   readonly field: string | undefined;
   /** All invalid fields of a request. */
-  readonly errors: readonly { field: string | null; message: string }[];
+  readonly errors: readonly { field: string | null; code: string; message: string }[];
   readonly request_id: string | undefined;
 
   constructor(

@@ -49,18 +49,24 @@ function parseValue({ name, input, value: before }: EditField, value: string | s
 }
 
 /** What the service says about single fields, by the name of the input. */
-export function listFieldErrors({ field, message, errors }: ApiError): Record<string, string> {
-  const all = errors.length > 0 ? errors : [{ field: field ?? null, message }];
+export function listFieldErrors({ field, code, message, errors }: ApiError): Record<string, string> {
+  const all = errors.length > 0 ? errors : [{ field: field ?? null, code, message }];
   return Object.fromEntries(
     all.flatMap((each) => {
       if (each.field === null) return [];
       const name = each.field.split(/[.[]/)[0] ?? each.field;
-      return [[name, toSentence(each.message.replace(each.field, 'This'))]];
+      return [
+        [
+          name,
+          each.code === 'missing_field'
+            ? 'This field is required.'
+            : toSentence(each.message.replace(each.field, 'This')),
+        ],
+      ];
     }),
   );
 }
 
 function toSentence(message: string): string {
-  const text = message.replace(/^'?This'? is required\.?$/, 'This field is required.');
-  return text.endsWith('.') ? text : `${text}.`;
+  return message.endsWith('.') ? message : `${message}.`;
 }
