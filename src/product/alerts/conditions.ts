@@ -114,7 +114,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
        WHERE (outage.repeated AND outage.since <= ${failingSince(sql)} OR retried.since <= ${failingSince(sql)})
          -- Without such a job, nobody waits for the EMR. An alert that is open stays open until the EMR responds.
          AND (retried.jobs > 0 OR EXISTS (SELECT FROM alerts WHERE code = 'emr_unreachable' AND resolved_at IS NULL
-                AND subject = outage.organization_id::text))
+                AND alerts.organization_id = outage.organization_id))
        ORDER BY outage.organization_id`;
     return rows.map(({ client_id, organization_id, org_id, public_id, jobs, minutes }) => ({
       subject: organization_id,
