@@ -41,16 +41,19 @@ const serverAt = (url: string) => {
 };
 
 test('an alert is readable as plain text and as HTML, and says what to do and where', async () => {
-  const rename = (name: string) => fixture.owner`UPDATE clients SET name = ${name}`;
+  const rename = (org_id: string) => fixture.owner`UPDATE organizations SET org_id = ${org_id} RETURNING id`;
   await rename('Front <desk> & Co');
   onTestFinished(async () => {
-    await rename('Test client');
+    await rename('clinic-1');
   });
   await fixture.setLoginRequired();
   const { tick } = startProcess();
   await tick('2026-06-01T12:00:00Z');
   await tick('2026-06-01T12:01:00Z');
   const [{ public_id = '' } = {}] = await fixture.owner<{ public_id: string }[]>`SELECT public_id FROM clients`;
+  const [{ account = '' } = {}] = await fixture.owner<{ account: string }[]>`
+    SELECT replace(id::text, '-', '') AS account FROM accounts WHERE user_id = 'user-1'`;
+  const page = `https://chartwire.example.org/dashboard/clients/${public_id}/accounts?account=${account}`;
   const [message] = mail.received;
   expect(message).toMatchObject({ from: 'chartwire@example.org', to: ['oncall@example.org', 'support@example.org'] });
   expect(message?.headers).toMatchObject({
@@ -60,16 +63,16 @@ test('an alert is readable as plain text and as HTML, and says what to do and wh
   expect(message?.text).toBe(`1 new alert.
 
 Warning: Account needs re-linking
-Front <desk> & Co: account user-1 of practice clinic-1.
+Account user-1 of practice Front <desk> & Co.
 Open since 2026-06-01 12:00 UTC
 Cause: The EMR no longer accepts the sign-in of a linked account. Its jobs wait, and fail after 14 days.
 What to do: Send the user through Link in update mode, or create a link for re-linking on the Accounts page.
-https://chartwire.example.org/dashboard/clients/${public_id}/accounts
+${page}
 
 All alerts: https://chartwire.example.org/dashboard/settings/alerts
 `);
-  expect(message?.html).toContain('Front &lt;desk&gt; &amp; Co: account user-1');
-  expect(message?.html).toContain(`href="https://chartwire.example.org/dashboard/clients/${public_id}/accounts"`);
+  expect(message?.html).toContain('Account user-1 of practice Front &lt;desk&gt; &amp; Co.');
+  expect(message?.html).toContain(`href="${page}"`);
 });
 
 test('a webhook is signed, so that a receiver can verify it independently', async () => {
@@ -87,7 +90,7 @@ test('a webhook is signed, so that a receiver can verify it independently', asyn
         {
           ...{ id: expect.stringMatching(/^[0-9a-f]{32}$/), change: 'opened', code: 'jobs_need_review' },
           ...{ severity: 'critical', title: 'Jobs need review' },
-          summary: 'Test client: 2 jobs have an unknown outcome.',
+          summary: '2 jobs have an unknown outcome.',
           remedy: 'Check in the EMR whether it was saved, then resolve the job.',
           client: { client_id: expect.stringMatching(/^ci_test_/), name: 'Test client' },
           ...{ opened_at: '2026-06-01T12:00:00.000Z', resolved_at: null },

@@ -65,6 +65,7 @@ const exempt = [
   'dashboard.organizations.list',
   'dashboard.overview.get',
   'dashboard.overview.history',
+  'dashboard.overview.repeatable',
   'dashboard.providers.get',
   'dashboard.received.list',
   'dashboard.receiver.get',

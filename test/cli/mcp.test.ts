@@ -64,6 +64,7 @@ const newPatient = () => ({
 /** A new operation is not offered unless its declaration says so. What is added here was decided. */
 const withheld = [
   ...['link.token.create', 'link.token.exchange', 'sandbox.public_token.create', 'link.directory.search'],
+  'sandbox.larkspur.open',
   ...['account.rotate-token', 'account.delete'],
   ...['webhook.create', 'webhook.list', 'webhook.delete', 'webhook.rotate-oldest-secret', 'webhook.rotate-secret'],
   ...[
@@ -216,9 +217,11 @@ test('uploads a document from its content, or from the folder that was allowed a
   );
 });
 
-test('errors are one sentence with the remedy', async () => {
+test('errors say what to do, in lines of their own where the service has a remedy', async () => {
   const { call } = await connect(['--allow-writes']);
-  expect((await call('create_patient', { first_name: 'Ada' })).text).toMatch(/^[^\n]*last_name[^\n]*$/);
+  expect((await call('create_patient', { first_name: 'Ada' })).text).toMatch(
+    /^[^\n]*last_name[^\n]*\n→ Send the field [^\n]+\n/,
+  );
   expect((await call('get_job', { job_id: '..' })).text).toBe('job_id is required: it identifies the record.');
   expect((await call('list_claims', { patient: 'LK100001' })).text).toMatch(
     /^Unknown argument: patient\. Known: start/,

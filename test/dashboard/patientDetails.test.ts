@@ -293,6 +293,7 @@ const shown_to_support = [
   'dashboard.organizations.list',
   'dashboard.overview.get',
   'dashboard.overview.history',
+  'dashboard.overview.repeatable',
   'dashboard.patients.jobs',
   'dashboard.received.get',
   'dashboard.received.list',

@@ -100,6 +100,7 @@ export function toText({ body }: ApiResponse): string {
 /** Required query parameters. */
 const queries: Record<string, string> = {
   'dashboard.overview.history': '?range=7d',
+  'dashboard.overview.repeatable': '?code=rejected&reason=none',
   'dashboard.failedEvents.count': '?since=2026-01-01T00:00:00Z',
   'dashboard.availability.list': '?start_date=2026-11-16&end_date=2026-11-20',
   'dashboard.jobs.list': '?page_size=200',

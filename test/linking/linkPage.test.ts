@@ -85,6 +85,7 @@ describe('GET /link/v1/session', () => {
       language: 'es',
       returns: false,
       finds_practice: false,
+      outage_since: null,
       practice: null,
       client: { name: 'Sandbox', logo: null, colour: '#0b5a6e' },
       expires_at: expect.stringMatching(/Z$/),

@@ -176,12 +176,11 @@ export async function enqueueAgain(
   tx: Tx,
   new_job: Omit<NewJob, 'uploads' | 'idempotency' | 'auditStatement'>,
 ): Promise<number> {
-  // An edited copy is stored while its job is locked.
-  const jobs = await tx<{ id: number }[]>`
-    SELECT id FROM jobs WHERE operation_id = ${new_job.operation.id} ORDER BY id FOR UPDATE`;
-  const ids = jobs.map(({ id }) => id);
+  // The caller has locked the record or the job, as whoever sends an edited copy does. Locking the jobs here as well would
+  // be a deadlock with an erasure, which locks the operation first.
+  const runs = tx`ARRAY(SELECT id FROM jobs WHERE operation_id = ${new_job.operation.id})`;
   const [copied] = await tx<{ job_id: number }[]>`
-    SELECT (copy ->> 'job_id')::bigint AS job_id FROM (${editedCopy(tx, tx`${ids}::bigint[]`)}) AS latest (copy)`;
+    SELECT (copy ->> 'job_id')::bigint AS job_id FROM (${editedCopy(tx, runs)}) AS latest (copy)`;
   if (copied) throw apiError('edited_copy_exists', { job_id: String(copied.job_id) });
   const [row] = await tx<{ id: number }[]>`
     WITH request AS MATERIALIZED (

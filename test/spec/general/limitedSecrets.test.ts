@@ -243,7 +243,7 @@ test(row('SCS-06'), async () => {
   const [alert] = await awaitAlerts(1);
   expect(alert).toMatchObject({
     summary: expect.stringMatching(
-      `the secret that ends with ${expiring.slice(-4)} expires on \\d{4}-\\d\\d-\\d\\d\\.$`,
+      `^The secret that ends with ${expiring.slice(-4)} expires on \\d{4}-\\d\\d-\\d\\d\\. Client: Sandbox\\.$`,
     ),
     page: `/settings/clients/${client_id}`,
   });

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { date_time, id, nullable } from '../../../model/fields.ts';
+import { date_time, id, nullable, patientDetail } from '../../../model/fields.ts';
 
 /** A logged request, without its body and URL. */
 export const request_row = Type.Object({
@@ -22,8 +22,8 @@ export const request_row = Type.Object({
   job_id: nullable(Type.Integer()),
   /** Null if it was not known when the response started. */
   response_bytes: nullable(Type.Integer()),
-  /** The path that was sent; null outside of the sandbox. */
-  sent_path: nullable(Type.String()),
+  /** The path that was sent; null outside of the sandbox. It can contain an MRN, or a name in a wrong place. */
+  sent_path: patientDetail(nullable(Type.String())),
   /** What the error response said; null if parts of it are not stored, because they can be about a patient. */
   message: nullable(Type.String()),
   /** What to do about the error. */
