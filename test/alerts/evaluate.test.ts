@@ -116,7 +116,7 @@ describe('reminders', () => {
     await fixture.setReviews(2);
     for (const at of ['12:02', '12:30', '13:02', '13:03', '15:00']) await tick(`2026-06-01T${at}:00Z`);
     expect(subjects()).toStrictEqual(['Critical: Jobs need review', 'Reminder, critical: Jobs need review']);
-    expect(mail.received[1]?.text).toContain('Test client: 3 jobs have an unknown outcome.');
+    expect(mail.received[1]?.text).toContain('3 jobs have an unknown outcome.');
   });
 });
 
