@@ -180,7 +180,9 @@ describe('reading', () => {
     await keepMessages(page);
     await sample.locator('button.copy').click();
     await soon(() => sample.locator('button.copy').innerText()).toBe('Copied');
-    expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(/^(import os\n\n)?from chartwire import[\s\S]*client\.jobs\.get/);
+    expect(await page.evaluate('navigator.clipboard.readText()')).toMatch(
+      /^(import os\n\n)?from chartwire import[\s\S]*client\.jobs\.get/,
+    );
     await context.close();
   });
 
