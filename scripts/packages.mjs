@@ -1,7 +1,7 @@
 /**
  * Installs what `npm start` needs from the lockfile: the packages that run, and those that the build of the program and its
  * pages needs, without the tools of the tests. It takes a sixth of the processor time of `npm ci`, which also keeps a cache
- * and plans changes of an existing folder. Every archive must have the lockfile's checksum. See docs/decisions/0030-first-start.md.
+ * and plans changes of an existing folder. Every archive must have the lockfile's checksum. See docs/decisions/0031-first-start.md.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -142,8 +142,8 @@ describe('accounts page', () => {
     await expectAccessible(page, in_dialog);
     await keepMessages(page);
     await dialog(page).getByRole('button', { name: 'Check again' }).click();
-    await page.locator('.toast').filter({ hasText: 'Checked.' }).waitFor();
-    await expectAccessible(page, { within: '.toasts' });
+    await page.getByRole('alert').filter({ hasText: 'Checked.' }).waitFor();
+    await expectAccessible(page, { within: '.mantine-Notifications-root' });
     await group('Not used yet').getByText('Upload document', { exact: true }).waitFor();
     await group('Refused').waitFor({ state: 'detached' });
     await page.keyboard.press('Escape');

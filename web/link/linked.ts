@@ -14,8 +14,8 @@ export function showLinked(
   const url = new URL(/* @vite-ignore */ '../../practice', import.meta.url);
   url.hash = `pass=${practice.pass}&account=${practice.account_id}`;
   const manage = make('a', { href: url.href, target: '_blank', rel: 'noopener', class: 'quiet' }, t('manage'));
-  // While the person reads, the application waits with closing it.
-  for (const event of ['pointerenter', 'focus']) manage.addEventListener(event, host.stay);
+  // While the person reads, the application waits with closing it. A pointer that happens to be there does not count.
+  for (const event of ['pointermove', 'focus']) manage.addEventListener(event, host.stay);
   showNotice(card, {
     icon: 'check',
     tone: 'good',
