@@ -78,10 +78,20 @@ test('an invited support operator sees patient details only after giving a reaso
   await context.close();
 
   await owner.goto(`${product.sandbox.dashboard.url}/audit?action=dashboard.reveals.create`);
-  await owner.getByText('The practice asked why it failed').waitFor();
-  await owner.getByText('The practice asked about the chart').waitFor();
   await expect.poll(() => owner.getByText(/^Operator · .*127\.0\.0\.1$/).count()).toBe(2);
   await expectAccessible(owner);
+  const drawer = owner.getByRole('dialog');
+  for (const [n, reason] of ['The practice asked about the chart', 'The practice asked why it failed'].entries()) {
+    await owner
+      .getByRole('row')
+      .nth(n + 1)
+      .getByRole('link')
+      .first()
+      .click();
+    await drawer.getByText(reason).waitFor();
+    await owner.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+  }
   expect(fixture.consoleErrors(owner)).toStrictEqual([]);
 });
 

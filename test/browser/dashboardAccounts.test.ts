@@ -243,7 +243,9 @@ describe('accounts page', () => {
     await dialog(page).getByLabel('Enter unlink to confirm').fill('unlink');
     await dialog(page).getByRole('button', { name: 'Unlink' }).click();
     await row(page, 'to-be-revoked').getByText('Revoked', { exact: true }).waitFor();
-    await expect.poll(() => row(page, 'to-be-revoked').getByRole('button').allInnerTexts()).toStrictEqual(['Re-link']);
+    await expect
+      .poll(() => row(page, 'to-be-revoked').getByRole('button').allInnerTexts())
+      .toStrictEqual([expect.stringContaining('capabilities'), 'Re-link']);
     expect((await product.api.call('GET', '/v1/staff', { headers: { access_token } })).status).toBe(401);
     await expectAccessible(page);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);

@@ -45,7 +45,7 @@ describe('the certificate of a webhook endpoint', () => {
     const { webhook_id } = (await fixture.product.api.call('POST', '/v1/webhook', hook)).body;
     const page = await fixture.open(`/{client}/events/endpoints/${webhook_id}`);
     const section = page.getByRole('region', { name: 'Client certificate' });
-    await section.getByRole('button', { name: 'Add certificate' }).click();
+    await page.getByRole('button', { name: 'Add certificate' }).click();
     await page.getByLabel('Certificate', { exact: true }).fill(certificate.certificate);
     await page.getByLabel('Private key').fill(authority.private_key);
     await expectAccessible(page);
@@ -59,7 +59,7 @@ describe('the certificate of a webhook endpoint', () => {
     await expectAccessible(page);
     await section.getByRole('button', { name: 'Remove certificate' }).click();
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
-    await section.getByText('None. Add one if').waitFor();
+    await page.getByText('No client certificate. Add one if').waitFor();
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 });

@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 async function createClone(): Promise<string> {
   const folder = await mkdtemp(join(process.env.CHARTWIRE_TEST_ROOT ?? tmpdir(), 'ports-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  for (const name of ['package.json', 'package-lock.json', 'scripts']) {
+  for (const name of ['package.json', 'package-lock.json', 'scripts', 'sdk/package.json']) {
     await cp(join(root, name), join(folder, name), { recursive: true });
   }
   return folder;
