@@ -64,7 +64,7 @@ describe('clinic staff', () => {
     await page.locator('main table a').first().click();
     await page.waitForURL('**/patients/*');
     await page.getByRole('link', { name: 'Calls and tasks' }).click();
-    await page.getByText('Testa Caller').waitFor();
+    await page.getByRole('group', { name: 'Calls and tasks' }).getByText('Testa Caller').waitFor();
     const chart = await page.locator('main').innerText();
     for (const part of [
       'Testa Caller',

@@ -45,7 +45,7 @@ describe('overview page', () => {
     await steps.waitFor({ state: 'detached' });
     await attention(page).getByText('All clear').waitFor();
     await figure(page, 'Finished jobs')
-      .getByText(/^\d+ in 1 hour$/)
+      .getByText(/^\d+ in 1 hour, /)
       .waitFor();
     await page.reload();
     await attention(page).getByText('All clear').waitFor();

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { newClient } from '../api/support.ts';
-import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
-import { row } from '../harness/row.ts';
-import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { createMarker, setFault } from '../journeys/support.ts';
-import { newPerson } from '../spec/patients/charts.ts';
-import { withJobsPaused } from '../spec/support/pauseJobs.ts';
-import { finishedCall, rejectedCall } from './finishedCalls.ts';
+import { newClient } from '../../api/support.ts';
+import { finishedCall, rejectedCall } from '../../dashboard/finishedCalls.ts';
+import { newOperator, signInOperator, type TestOperator } from '../../harness/operator.ts';
+import { row } from '../../harness/row.ts';
+import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { createMarker, setFault } from '../../journeys/support.ts';
+import { newPerson } from '../patients/charts.ts';
+import { withJobsPaused } from '../support/pauseJobs.ts';
 
 let fixture: TestSandbox;
 let operator: TestOperator;
@@ -133,6 +133,8 @@ describe('an edited request', () => {
       await fixture.owner`SELECT id FROM operations WHERE edited_from_job_id IN (${job_id}, ${other.job_id})`;
     const runs = await fixture.owner`SELECT id FROM jobs WHERE run_again_of = ${other.job_id}`;
     expect(copies.length + runs.length).toBe(2);
+    // They would use up the fault of the next test.
+    await expect.poll(() => fixture.owner`SELECT FROM jobs WHERE finished_at IS NULL`).toHaveLength(0);
   });
 
   test('is checked like one of the application, field by field, and not stored if it is rejected', async () => {
