@@ -278,7 +278,7 @@ describe('records page', () => {
       .first()
       .click();
     await page.getByRole('link', { name: 'Marlowe Placeholt, MD' }).click();
-    await preview(page).getByRole('listitem').first().waitFor();
+    await preview(page).getByLabel('Why not at').waitFor();
     await page.getByText('From the EMR').waitFor();
     await expect
       .poll(() =>
