@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installPackages, isPlainNpm } from './packages.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -34,25 +33,6 @@ export function ensureInstalled({ development = true } = {}) {
   if (development) writeFileSync(stamp_file, lockHash());
 }
 
-/**
- * For `npm start`: the packages that run, and unless it is built already, those that it is built with. In a folder without
- * packages, they are unpacked here, which is faster; npm does it where it is configured, or has installed before.
- */
-export async function ensureStartable({ built }) {
-  requireNode();
-  if (inSync(!built) || isStartInstalled()) return;
-  const others = existsSync(join(root, 'node_modules')) && !existsSync(start_stamp_file);
-  if (others || !isPlainNpm(process.env)) return ensureInstalled({ development: !built });
-  process.stdout.write('Installing packages …\n');
-  try {
-    await installPackages(root, isForThisPlatform);
-    writeFileSync(start_stamp_file, lockHash());
-  } catch (error) {
-    process.stdout.write(`That failed: ${error.message} Trying npm.\n`);
-    ensureInstalled({ development: !built });
-  }
-}
-
 /** Runs a script's main function. A ScriptError prints its message and sets exit code 1. */
 export async function runScript(main) {
   try {
@@ -65,12 +45,6 @@ export async function runScript(main) {
 }
 
 const stamp_file = join(root, 'node_modules', '.chartwire-lock');
-/** Written instead if only what `npm start` needs is installed. */
-const start_stamp_file = join(root, 'node_modules', '.chartwire-start');
-
-function isStartInstalled() {
-  return existsSync(start_stamp_file) && readFileSync(start_stamp_file, 'utf8') === lockHash();
-}
 
 /** Older versions lack functions that the scripts use. */
 export function requireNode() {
@@ -104,19 +78,16 @@ function matchesHiddenLockfile(development) {
   const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
   const present = JSON.parse(readFileSync(hidden_lockfile, 'utf8')).packages;
   return Object.entries(wanted).every(
-    ([path, { version, integrity, dev, devOptional, optional, link, ...platform }]) => {
+    ([path, { version, integrity, dev, devOptional, optional, os, cpu, libc, link }]) => {
       if (!path.startsWith('node_modules/') || link) return true;
       if (!development && (dev || devOptional) && !present[path]) return true;
       const installed = present[path];
       if (installed) return installed.version === version && installed.integrity === integrity;
-      return Boolean(optional) && !isForThisPlatform(platform);
+      const other_platform =
+        excludes(os, process.platform) || excludes(cpu, process.arch) || excludes(libc, systemLibc());
+      return Boolean(optional) && other_platform;
     },
   );
-}
-
-function isForThisPlatform({ os, cpu, libc }) {
-  const excluded = excludes(os, process.platform) || excludes(cpu, process.arch);
-  return !excluded && (libc === undefined || !excludes(libc, systemLibc()));
 }
 
 function excludes(names, own) {

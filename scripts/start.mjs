@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { buildService, isServiceUpToDate } from './build.mjs';
-import { ensureStartable, requireNode, runScript } from './install.mjs';
+import { ensureInstalled, requireNode, runScript } from './install.mjs';
 import { requireFreePorts } from './ports.mjs';
 
 await runScript(async () => {
@@ -12,7 +12,7 @@ await runScript(async () => {
   requireNode();
   await requireFreePorts(process.argv.slice(2));
   const built = isServiceUpToDate();
-  await ensureStartable({ built });
+  ensureInstalled({ development: !built });
   if (!built) await buildService();
   const { run } = await import('../dist/bin/chartwire.js');
   await run(['serve', ...process.argv.slice(2)]);

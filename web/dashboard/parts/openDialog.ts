@@ -6,7 +6,7 @@ export type DialogName = 'create-link' | 'run-again';
 const on_page = new Map<DialogName, () => void>();
 let requested: DialogName | undefined;
 
-/** Lets `openDialog` open this one while it is on the page, or as soon as it is, if it was asked for on another page. */
+/** Lets `openDialog` open this one while it is on the page, or as soon as it is, if its opening was requested on another page. */
 export function useOpenDialog(name: DialogName | undefined, open: () => void): void {
   useEffect(() => {
     if (name === undefined) return;
