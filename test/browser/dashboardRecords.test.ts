@@ -307,7 +307,7 @@ describe('records page', () => {
     expect(await offered('503')).toStrictEqual(['10:00–11:30']);
     // Why not? By keyboard, then with the mouse.
     const answer = preview(page).getByRole('status');
-    await preview(page).getByLabel('Day').selectOption(free_date);
+    await preview(page).getByLabel('Day', { exact: true }).selectOption(free_date);
     await preview(page).getByLabel('Why not at').focus();
     await page.keyboard.type('1015AM');
     await answer.getByText(/10:15\sAM: free/).waitFor();
