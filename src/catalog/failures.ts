@@ -28,9 +28,8 @@ export const failures = {
   },
   duplicate_patient: {
     label: 'Duplicate patient',
-    cause: 'The EMR already has a chart for this person.',
-    remedy:
-      'Use the existing chart; `duplicate_patient_mrn` names it if the EMR does. If it is another person, correct the name, date of birth or sex.',
+    cause: 'The EMR already has a chart for this person; `duplicate_patient_mrn` names it if the EMR does.',
+    remedy: 'Use the existing chart. If it is another person, correct the name, date of birth or sex.',
     send_again: 'corrected',
   },
   medication_not_found: {
@@ -47,8 +46,9 @@ export const failures = {
   },
   slot_taken: {
     label: 'Time not available',
-    cause: 'The provider has an appointment or a block at this time. The event says which.',
-    remedy: 'Book another time from `GET /v1/availability`.',
+    cause:
+      'The provider has an appointment or a block at this time. The event says which, and `GET /v1/availability` lists the free times.',
+    remedy: 'Book a free time.',
     send_again: 'corrected',
   },
   cancelled: {
@@ -115,9 +115,9 @@ export const failures = {
   },
   not_supported: {
     label: 'Not supported by the EMR',
-    cause: 'The EMR does not support this operation, search or field.',
-    remedy:
-      'Compare the `capabilities` in `GET /v1/settings`. Leave out the field that the failure reason names, if it names one.',
+    cause:
+      'The EMR does not support this operation, search or field. `capabilities` in `GET /v1/settings` lists what it supports.',
+    remedy: 'Leave out the field that the failure reason names, if it names one.',
     send_again: 'never',
   },
   too_many_matches: {

@@ -117,6 +117,7 @@ const statuses: Readonly<Record<string, string>> = {
 };
 
 function toResult(outcome: string): string {
+  if (outcome === 'ok') return 'Succeeded';
   if (!/^[1-5]\d\d$/.test(outcome)) return upperFirst(outcome.replaceAll('_', ' '));
   if (outcome < '400') return 'Succeeded';
   return `${statuses[outcome] ?? (outcome < '500' ? 'Rejected' : 'Failed')} (${outcome})`;

@@ -159,11 +159,9 @@ function Editor({ form: loaded }: { form: EditForm }) {
 function Problem({ form: { error } }: { form: EditForm }) {
   if (!error) return null;
   const { label, remedy } = describeFailure(error.code);
-  // Some remedies are for programs.
-  const advice = /\/v1\/|_/.test(remedy) ? label : remedy;
   return (
     <Alert color="red" title={error.message || label}>
-      <Text size="sm">{advice}</Text>
+      <Text size="sm">{remedy}</Text>
       <Text size="sm" c="dimmed" mt={4}>
         Sending creates a new write with its own job and event. It passes the same checks as a request of the
         application, and this job links to it.

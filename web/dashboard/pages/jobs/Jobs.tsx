@@ -160,9 +160,12 @@ function renderReason(job: JobRow, message: string | null | undefined): ReactNod
     <div className="reason">
       {job.error_code !== null && (
         <>
-          <Text size="sm" fw={600}>
-            {describeFailure(job.error_code).label} <code className="secondary">{job.error_code}</code>
-          </Text>
+          {/* While a job is retried, the code of an attempt says nothing about the outcome. */}
+          {job.state !== 'retrying' && (
+            <Text size="sm" fw={600}>
+              {describeFailure(job.error_code).label} <code className="secondary">{job.error_code}</code>
+            </Text>
+          )}
           {/* Two lines, whether or not the text has arrived: rows must not grow under the pointer. */}
           <Text size="sm" lineClamp={2} mih="2lh" title={message ?? ''}>
             {message}

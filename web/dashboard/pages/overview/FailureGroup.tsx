@@ -56,7 +56,7 @@ export function FailureGroup({ group, onOpenChange }: Props) {
         ))
       }
     >
-      {remedy.replaceAll('`', '')}
+      {remedy}
     </Problem>
   );
 }

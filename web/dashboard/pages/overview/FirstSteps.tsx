@@ -96,7 +96,7 @@ function SandboxSteps({ steps, seen, note }: Props) {
         {isReceived(steps) && event ? (
           <Group gap="xs">
             <Status of="success" />
-            <Anchor component={Link} href={linkTo(`/events/${event.id}`)} size="sm">
+            <Anchor component={Link} href={linkTo(`/events/${event.id}`)} size="sm" className="breakable">
               {event.type}
             </Anchor>
           </Group>

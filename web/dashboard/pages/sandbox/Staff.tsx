@@ -16,8 +16,8 @@ export function Staff(props: { state: SandboxState; fetched_at: number; editable
   return (
     <>
       <Text size="sm" mb="xs">
-        Made-up people, with whom you sign in to Larkspur or link it. Each sign-in needs the current one-time code; the
-        next one comes in {remaining} s.
+        Synthetic staff for signing in to Larkspur and in Link. Each sign-in needs the current one-time code; the next
+        one comes in {remaining} s.
       </Text>
       <DataTable
         label="Practice staff"

@@ -53,7 +53,7 @@ const columns: Column<Rule>[] = [
     phone: 'end',
     cell: ({ value, is_default }) => (
       <Group gap="xs">
-        <Text size="sm" component="span" className="breakable">
+        <Text size="sm" component="span" className={value === null ? 'nowrap' : 'breakable'}>
           {value ?? 'Not set'}
         </Text>
         {!is_default && <Badge variant="light">Changed</Badge>}

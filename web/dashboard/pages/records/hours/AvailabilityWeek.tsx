@@ -24,7 +24,7 @@ const reason_texts: Record<Reason, string> = {
   too_short: 'Shorter than a slot.',
   outside_dates: 'The hours apply to other dates.',
   recurrence: 'The hours do not recur on this day.',
-  invalid_shift: 'The hours cannot be read. Correct them on the left.',
+  invalid_shift: 'The hours cannot be read. Correct them.',
   no_hours: 'The provider has no hours.',
   inactive_provider: 'The provider is inactive.',
   hidden_provider: 'The provider is hidden from availability.',

@@ -30,24 +30,22 @@ export function DefaultHours() {
         Used for {organization.org_id} providers without hours when an availability request sets
         fallback_to_default_hours.
       </Text>
-      <div className="columns">
-        <section aria-label="Hours">
-          <QueryResult query={query}>
-            {({ hours, set }) => (
-              <>
-                <Group mb="sm">
-                  <Text size="sm" c="dimmed">
-                    {set ? 'Customized' : `Standard: Monday to Friday, ${timeRange('09:00', '17:00')}`}
-                  </Text>
-                  {set && editable && <ActionButton action={() => save(null)}>Reset</ActionButton>}
-                </Group>
-                <WeekEditor hours={hours} options={options} editable={editable} save={save} />
-              </>
-            )}
-          </QueryResult>
-        </section>
-        <Preview options={options} />
-      </div>
+      <section aria-label="Hours">
+        <QueryResult query={query}>
+          {({ hours, set }) => (
+            <>
+              <Group mb="sm">
+                <Text size="sm" c="dimmed">
+                  {set ? 'Customized' : `Standard: Monday to Friday, ${timeRange('09:00', '17:00')}`}
+                </Text>
+                {set && editable && <ActionButton action={() => save(null)}>Reset</ActionButton>}
+              </Group>
+              <WeekEditor hours={hours} options={options} editable={editable} save={save} />
+            </>
+          )}
+        </QueryResult>
+      </section>
+      <Preview options={options} />
       <QueryResult query={query}>
         {({ appointment_minutes }) => (
           <Duration key={appointment_minutes} minutes={appointment_minutes} editable={editable} params={params} />

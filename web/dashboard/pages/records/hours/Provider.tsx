@@ -41,35 +41,26 @@ function ProviderDetails({ provider, set, emr }: ResponseOf<'providers.get'>) {
       ) : (
         <Text size="sm">{provider.hide_in_availability ? 'Hidden from availability' : 'Shown in availability'}</Text>
       )}
-      <div className="columns">
-        <section aria-label="Hours">
-          <Title order={3} size="h5">
-            Hours
-          </Title>
-          <Group mb="sm">
-            <Text size="sm" c="dimmed">
-              {set.hours ? 'Set in Chartwire. The EMR’s hours are not used.' : 'From the EMR'}
-            </Text>
-            {set.hours && editable && (
-              <ActionButton action={() => update({ hours: null })}>Use the EMR’s hours</ActionButton>
-            )}
-          </Group>
-          <WeekEditor
-            hours={provider.hours}
-            options={options}
-            editable={editable}
-            save={(hours) => update({ hours })}
-          />
-        </section>
-        <div>
-          {!bookable && (
-            <Alert color="yellow" mb="sm">
-              This provider is {provider.status === 'active' ? 'hidden' : 'inactive'} and has no availability.
-            </Alert>
+      {!bookable && (
+        <Alert color="yellow">
+          This provider is {provider.status === 'active' ? 'hidden' : 'inactive'} and has no availability.
+        </Alert>
+      )}
+      <AvailabilityPreview provider_ehr_id={provider.ehr_id} options={options} use_default_hours={false} />
+      <section aria-label="Hours">
+        <Title order={3} size="h5">
+          Hours
+        </Title>
+        <Group mb="sm">
+          <Text size="sm" c="dimmed">
+            {set.hours ? 'Set in Chartwire. The EMR’s hours are not used.' : 'From the EMR'}
+          </Text>
+          {set.hours && editable && (
+            <ActionButton action={() => update({ hours: null })}>Use the EMR’s hours</ActionButton>
           )}
-          <AvailabilityPreview provider_ehr_id={provider.ehr_id} options={options} use_default_hours={false} />
-        </div>
-      </div>
+        </Group>
+        <WeekEditor hours={provider.hours} options={options} editable={editable} save={(hours) => update({ hours })} />
+      </section>
     </Stack>
   );
 }
