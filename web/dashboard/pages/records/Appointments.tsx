@@ -1,16 +1,19 @@
 import { Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Column } from '../../parts/DataTable.tsx';
-import { BackLink } from '../../parts/layout.tsx';
+import { BackLink, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Copyable, Fields } from '../../parts/values.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Appointment } from '../../service/types.ts';
 import { type Code, describeCode } from './codes.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
+import { Day } from './Day.tsx';
 import { useOrganization } from './organization.tsx';
 import { PracticeTime } from './PracticeTime.tsx';
-import { RecordFields, RecordTable } from './RecordFields.tsx';
+import { RecordTable } from './RecordFields.tsx';
 import { SearchList, useRecords } from './RecordList.tsx';
 
 export function Appointments() {
@@ -104,15 +107,8 @@ export function AppointmentPage({ id }: { id: string }) {
                 Appointment on <PracticeTime at={record.datetime} />
               </Title>
             </div>
-            <RecordFields
-              title="Details"
-              of={record}
-              shown={{
-                datetime: <PracticeTime at={record.datetime} />,
-                appointment_type: describeCode(record.appointment_type, types),
-                status: <AppointmentStatus of={record} statuses={statuses} />,
-              }}
-            />
+            {failureReason(record)}
+            <Details of={record} statuses={statuses} types={types} />
             <RecordTable title="Insurances" rows={record.insurances} />
             <RecordTable title="Diagnoses" rows={record.diagnoses} />
             <RecordTable title="Medications" rows={record.medications} />
@@ -120,5 +116,41 @@ export function AppointmentPage({ id }: { id: string }) {
         )
       }
     </QueryResult>
+  );
+}
+
+type DetailsProps = { of: Appointment; statuses: readonly Code[]; types: readonly Code[] };
+
+/** What staff ask about a visit; its insurances, diagnoses and medications have tables of their own. */
+function Details({ of, statuses, types }: DetailsProps) {
+  const locations = useRecords('locations').data?.locations ?? [];
+  const providers = useRecords('providers').data?.providers ?? [];
+  const second = of.secondary_provider_ehr_id;
+  return (
+    <Section title="Details" order={3}>
+      <Fields
+        of={{
+          Patient: of.patient_name,
+          MRN: of.patient_mrn,
+          'Date of birth': of.patient_dob && <Day of={of.patient_dob} />,
+          Phone: of.patient_phone,
+          Status: <AppointmentStatus of={of} statuses={statuses} />,
+          Type: describeCode(of.appointment_type, types),
+          Duration: `${of.duration} min`,
+          Mode: of.appointment_mode,
+          Provider: of.provider_name ?? of.provider_ehr_id,
+          ...(second && { 'Second provider': providers.find(({ ehr_id }) => ehr_id === second)?.name ?? second }),
+          Location: locations.find(({ ehr_id }) => ehr_id === of.location)?.name ?? of.location,
+          Reason: of.reason,
+          ...(of.complaint_type && { Complaint: of.complaint_type }),
+          ...(of.note && { Note: of.note }),
+          ...(of.progress_note && { 'Progress note': of.progress_note }),
+          'Insurance subscriber': of.insurance_subscriber,
+          'Created in the EMR': of.created_at && <Timestamp at={of.created_at} />,
+          'EMR appointment ID': of.ehr_appointment_id,
+          'Appointment ID': <Copyable value={of.id} label="appointment ID" />,
+        }}
+      />
+    </Section>
   );
 }

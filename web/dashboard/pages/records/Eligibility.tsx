@@ -1,14 +1,16 @@
 import { Stack, Text, Title } from '@mantine/core';
 import type { Column } from '../../parts/DataTable.tsx';
-import { BackLink } from '../../parts/layout.tsx';
+import { BackLink, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status, statusLabel } from '../../parts/Status.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Copyable, Fields } from '../../parts/values.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { EligibilityCheck } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { Day } from './Day.tsx';
 import { useOrganization } from './organization.tsx';
-import { money, RecordFields, RecordTable } from './RecordFields.tsx';
+import { money, RecordTable } from './RecordFields.tsx';
 import { SearchList } from './RecordList.tsx';
 
 const path = '/eligibility-checks';
@@ -60,12 +62,7 @@ export function EligibilityPage({ id }: { id: string }) {
                 Eligibility check {record.emr_id}
               </Title>
             </div>
-            <RecordFields
-              title="Details"
-              of={record}
-              shown={{ coverage_status: <Status of={record.coverage_status} /> }}
-            />
-            <RecordFields title="Summary" of={record.benefits_summary} shown={summaryAmounts(record)} />
+            <Details of={record} />
             <Benefits id={id} />
           </Stack>
         )
@@ -74,8 +71,34 @@ export function EligibilityPage({ id }: { id: string }) {
   );
 }
 
-function summaryAmounts({ benefits_summary: { deductible, out_of_pocket } }: EligibilityCheck) {
-  return { deductible: money(deductible), out_of_pocket: money(out_of_pocket) };
+function Details({ of }: { of: EligibilityCheck }) {
+  const { deductible, out_of_pocket } = of.benefits_summary;
+  return (
+    <Section title="Details" order={3}>
+      <Fields
+        of={{
+          Patient: of.patient_name,
+          'Date of birth': of.patient_dob && <Day of={of.patient_dob} />,
+          Coverage: <Status of={of.coverage_status} />,
+          ...(of.status_message && { Explanation: of.status_message }),
+          'Service date': <Day of={of.service_date} />,
+          Payer: of.payer_name,
+          Plan: of.plan_name,
+          'Plan begins': of.plan_begin_date && <Day of={of.plan_begin_date} />,
+          'Plan ends': of.plan_end_date && <Day of={of.plan_end_date} />,
+          Subscriber: of.subscriber_name,
+          'Member ID': of.subscriber_member_id,
+          Relationship: of.patient_relationship,
+          Provider: of.provider_name,
+          Deductible: money(deductible),
+          'Out of pocket': money(out_of_pocket),
+          'Answered by the payer': of.response_at && <Timestamp at={of.response_at} />,
+          'EMR visit ID': of.emr_encounter_id,
+          'Check ID': <Copyable value={of.id} label="check ID" />,
+        }}
+      />
+    </Section>
+  );
 }
 
 const benefit_fields = [

@@ -6,11 +6,10 @@ import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';
 import { Day } from './Day.tsx';
 
-/** All fields of a record, if it has any. `shown` replaces how some of them are shown. */
-export function RecordFields(props: { title: string; of: object; shown?: Record<string, ReactNode> }) {
-  const { title, of, shown = {} } = props;
+/** All fields of a part of a record, if it has any. */
+export function RecordFields({ title, of }: { title: string; of: object }) {
   const fields = Object.entries(of).flatMap(([name, value]) => {
-    const content = shown[name] ?? display(value, name);
+    const content = display(value, name);
     // Nested objects have a section of their own.
     return content === undefined ? [] : [[fieldLabel(name), content] as const];
   });

@@ -1,13 +1,14 @@
 import { Stack, Title } from '@mantine/core';
 import type { Column } from '../../parts/DataTable.tsx';
-import { BackLink } from '../../parts/layout.tsx';
+import { BackLink, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
+import { Timestamp } from '../../parts/Timestamp.tsx';
+import { Copyable, Fields } from '../../parts/values.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
 import type { Referral } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';
 import { Day } from './Day.tsx';
 import { useOrganization } from './organization.tsx';
-import { RecordFields } from './RecordFields.tsx';
 import { SearchList } from './RecordList.tsx';
 
 export function Referrals() {
@@ -57,10 +58,36 @@ export function ReferralPage({ id }: { id: string }) {
                 Referral {record.ehr_id}
               </Title>
             </div>
-            <RecordFields title="Details" of={record} />
+            <Details of={record} />
           </Stack>
         )
       }
     </QueryResult>
+  );
+}
+
+function Details({ of }: { of: Referral }) {
+  return (
+    <Section title="Details" order={3}>
+      <Fields
+        of={{
+          Patient: patientName(of),
+          MRN: of.patient_mrn,
+          'Date of birth': of.patient_dob && <Day of={of.patient_dob} />,
+          'Referral date': <Day of={of.referral_date} />,
+          From: of.from_provider_name ?? of.from_provider_ehr_id,
+          To: of.to_provider_name ?? of.to_provider_ehr_id,
+          Priority: of.priority,
+          ...(of.urgency && { Urgency: of.urgency }),
+          Status: of.status,
+          Diagnoses: of.diagnosis_codes.join(', '),
+          Reason: of.reason,
+          'EMR documents': of.document_ids.join(', '),
+          'Last activity in the EMR': of.last_activity_at && <Timestamp at={of.last_activity_at} />,
+          'Last changed in a sync': <Timestamp at={of.synced_at} />,
+          'Referral ID': <Copyable value={of.id} label="referral ID" />,
+        }}
+      />
+    </Section>
   );
 }
