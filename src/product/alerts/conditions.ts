@@ -232,17 +232,16 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
   },
 
   endpoint_failing: async (sql) => {
-    const rows = await sql<(OfClient & { id: string; url: string; status: 'enabled' | 'disabled' })[]>`
-      SELECT endpoint.id, endpoint.url, endpoint.status, endpoint.client_id, clients.public_id
+    const rows = await sql<(OfClient & { id: string; status: 'enabled' | 'disabled' })[]>`
+      SELECT endpoint.id, endpoint.status, endpoint.client_id, clients.public_id
         FROM webhook_endpoints AS endpoint JOIN clients ON clients.id = endpoint.client_id
        WHERE failing_since IS NOT NULL AND paused_at IS NULL
          AND (status = 'disabled' OR failing_since <= now() - make_interval(secs => ${failing_s}))
        ORDER BY endpoint.id`;
-    return rows.map(({ id, url, status, client_id, public_id }) => ({
+    return rows.map(({ id, status, client_id, public_id }) => ({
       subject: id,
       client_id,
-      // Its path may contain a secret.
-      summary: `The endpoint at ${new URL(url).host} (${id}) ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for five minutes'}.`,
+      summary: `Endpoint ${id} ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for five minutes'}.`,
       page: `/clients/${public_id}/events/endpoints/${id}`,
     }));
   },
