@@ -37,7 +37,12 @@ describe('job list', () => {
     await timeline(page).getByText('Create encounter: saved, EMR record').waitFor();
     await page.getByText('telephone_encounter.created').waitFor();
     await page.getByText('Seen live').waitFor();
-    await page.getByRole('link', { name: 'Open in Larkspur' }).waitFor();
+    const opening = page.waitForEvent('popup');
+    await page.getByRole('button', { name: 'Open in Larkspur' }).click();
+    const chart = await opening;
+    // Signed in, at the new entry.
+    await chart.locator(':target').getByText('Seen live').waitFor();
+    await chart.close();
     expect(await copied(page, 'Copy ID')).toBe(String(job_id));
     const curl = await copied(page, 'Copy as curl');
     expect(curl).toMatch(/^curl -X POST 'http:.*\/v1\/telephone-encounters'/);

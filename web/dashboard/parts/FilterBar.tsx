@@ -137,7 +137,7 @@ export function TextFilter({
   onChange,
   type = 'text',
   maxLength = 200,
-  width = 130,
+  width = type === 'date' ? 150 : 130,
   suggestions = [],
 }: TextFilterProps) {
   const list_id = useId();

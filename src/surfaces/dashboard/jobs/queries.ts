@@ -146,7 +146,7 @@ export async function describeJob(
         CASE WHEN head.id <> job.id AND job.state = 'queued' AND NOT job.parked THEN head.id END AS waits_for,
         replace(operation.id::text, '-', '') AS operation_id, operation.input,
         coalesce(operation.patient_mrn, (SELECT mrn FROM patients WHERE patients.id = operation.id)) AS patient_mrn,
-        patient.ehr_id AS patient_ehr_id, CASE WHEN patient.id IS NOT NULL THEN json_build_object(
+        CASE WHEN patient.id IS NOT NULL THEN json_build_object(
           'organization_id', replace(job.organization_id::text, '-', ''),
           'id', replace(patient.id::text, '-', '')) END AS patient,
         (SELECT coalesce(json_agg(json_build_object('name', step.name, 'kind', step.kind, 'attempt', step.attempt,

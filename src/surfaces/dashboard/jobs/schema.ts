@@ -189,8 +189,6 @@ export const job_details = Type.Object({
   /** How many requests a sync sent to the EMR; null for other jobs. */
   emr_requests: nullable(Type.Integer()),
   patient_mrn: patientDetail(nullable(Type.String())),
-  /** The patient's id in the EMR, if the patient is in the cache. */
-  patient_ehr_id: patientDetail(nullable(Type.String())),
   /** The patient's record, if the patient is in the cache. These ids say nothing about the patient. */
   patient: nullable(Type.Object({ organization_id: id, id })),
   /** Why the account needs attention, in the EMR's words. */

@@ -10,6 +10,7 @@ import { useSession } from '../../service/session.tsx';
 import type { Job } from '../../service/types.ts';
 import { Relink } from '../accounts/AccountActions.tsx';
 import { useAccounts } from '../accounts/useAccounts.ts';
+import { OpenInLarkspur } from '../sandbox/OpenInLarkspur.tsx';
 import { toCurl } from './curl.ts';
 import { canRunAgainHelp, describeFailure, review_labels } from './labels.ts';
 
@@ -39,22 +40,12 @@ function Changes({ job }: { job: Job }) {
   );
 }
 
-/** The patient's chart in the sandbox's EMR. */
-function OpenInEmr({ job: { emr, patient_ehr_id } }: { job: Job }) {
+/** What the job wrote in the sandbox's EMR, or the chart of its patient. */
+function OpenInEmr({ job: { job_id, type, emr, patient_mrn, finished_at } }: { job: Job }) {
   const clinic = useQuery('sandbox.get', {}).data?.sandbox;
-  if (!clinic || clinic.clinic_name !== emr || patient_ehr_id === null) return null;
-  return (
-    <Button
-      component="a"
-      href={`${clinic.clinic_url}/patients/${encodeURIComponent(patient_ehr_id)}`}
-      target="_blank"
-      rel="noreferrer"
-      size="compact-sm"
-      variant="default"
-    >
-      {`Open in ${emr}`}
-    </Button>
-  );
+  if (clinic?.clinic_name !== emr || type === 'sync') return null;
+  if (finished_at !== null) return <OpenInLarkspur of={{ job_id }} />;
+  return patient_mrn === null ? null : <OpenInLarkspur of={{ mrn: patient_mrn }} />;
 }
 
 function RelinkAccount({ job }: { job: Job }) {

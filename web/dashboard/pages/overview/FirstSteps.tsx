@@ -9,6 +9,7 @@ import { call, type ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';
+import { OpenInLarkspur } from '../sandbox/OpenInLarkspur.tsx';
 
 type Steps = NonNullable<ResponseOf<'overview.get'>['overview']['first_steps']>;
 
@@ -106,11 +107,14 @@ function SandboxSteps({ steps, seen, note }: Props) {
       </Step>
       <Step number={3} current={current} done={seen.chart_opened === true} title="See it in the chart">
         <Text size="sm">Opens the patient’s chart in Larkspur, the test EMR, as its staff see it.</Text>
-        <OpenChart
-          job_id={isWritten(steps) ? write?.job_id : undefined}
-          current={current === 3}
-          opened={() => note({ chart_opened: true })}
-        />
+        {may('read_only') && (
+          <OpenInLarkspur
+            of={isWritten(steps) && write ? { job_id: write.job_id } : undefined}
+            size="sm"
+            variant={current === 3 ? 'filled' : 'default'}
+            opened={() => note({ chart_opened: true })}
+          />
+        )}
       </Step>
     </ol>
   );
@@ -149,30 +153,6 @@ function ReceiveEvent({ event, enabled, waits }: { event: Steps['event']; enable
       }}
     >
       Receive the event
-    </ActionButton>
-  );
-}
-
-type OpenChartProps = { job_id: number | undefined; current: boolean; opened: () => void };
-
-/** Signs in to the test EMR by a link that works once. */
-function OpenChart({ job_id, current, opened }: OpenChartProps) {
-  const { client_id } = useClient();
-  const { may } = useSession();
-  if (!may('read_only')) return null;
-  return (
-    <ActionButton
-      size="sm"
-      variant={current ? 'filled' : 'default'}
-      disabled={job_id === undefined}
-      action={async () => {
-        if (job_id === undefined) return;
-        const { url } = await call('sandbox.open', {}, { body: { client_id, job_id } });
-        window.open(url, '_blank', 'noopener');
-        opened();
-      }}
-    >
-      Open in Larkspur
     </ActionButton>
   );
 }
