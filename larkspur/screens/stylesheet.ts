@@ -151,7 +151,7 @@ tr:target { box-shadow: none; outline: 2px solid var(--new); outline-offset: -2p
 .day .column { flex: 1 0 11rem; min-width: 0; }
 .column .slots, .column .column-head { border-left: 1px solid var(--line); }
 .day .hours { position: sticky; left: 0; z-index: 3; flex: 0 0 3.25rem; background: var(--surface); font-size: 0.75rem; color: var(--muted); }
-.column-head { position: sticky; top: 0; z-index: 2; height: 2.9rem; margin: 0; padding: 0.3rem 0.5rem; background: var(--raised); border-bottom: 1px solid var(--line); font-size: 0.8125rem; line-height: 1.3; overflow: hidden; }
+.column-head { position: sticky; top: 0; z-index: 2; height: 3.9rem; margin: 0; padding: 0.3rem 0.5rem; background: var(--raised); border-bottom: 1px solid var(--line); font-size: 0.8125rem; line-height: 1.3; overflow: hidden; }
 .column-head .muted { display: block; font-weight: 400; white-space: nowrap; }
 .slots { display: grid; grid-template-columns: repeat(12, minmax(0, 1fr)); grid-auto-rows: 8px; margin: 0; padding: 0; list-style: none; background: repeating-linear-gradient(var(--line) 0 1px, transparent 1px 48px, var(--stripe) 48px 49px, transparent 49px 96px); }
 .hours .slots { background: none; }
