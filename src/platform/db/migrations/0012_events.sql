@@ -33,9 +33,9 @@ CREATE POLICY crossing ON events TO chartwire_system USING (true) WITH CHECK (tr
 GRANT SELECT, INSERT, UPDATE, DELETE ON events TO chartwire_service;
 GRANT SELECT (id, client_id, created_at), DELETE ON events TO chartwire_system;
 
--- Totals of an account's older events, of each type and ('') of all, so that a page need not count a million of them. Counted
--- when a page finds many that are not in a total; a write costs nothing. A total covers the events after counted_from and
--- up to counted_to, and all totals of an account cover the same time.
+-- Totals of an account's older events, of each type and ('') of all, so that a page need not count a million of them.
+-- Counted when a page finds many that are not in a total; a write costs nothing. A total covers the events after
+-- counted_from and up to counted_to, and all totals of an account cover the same time.
 CREATE TABLE event_counts (
   account_id   uuid NOT NULL REFERENCES accounts ON DELETE CASCADE,
   client_id    uuid NOT NULL REFERENCES clients ON DELETE CASCADE,

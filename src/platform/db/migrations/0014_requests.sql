@@ -1,5 +1,5 @@
 -- The log of HTTP requests of the last days: no bodies and no addresses, only the endpoint's id. Like the audit log, it
--- contains no health data. `client_id` is null for requests of nobody who is known.
+-- contains no health data. `client_id` is null for unauthenticated requests.
 --
 -- Requests are partitioned by the day of their arrival, which their ids begin with. Expired days are dropped, which takes
 -- milliseconds and leaves no dead rows. The partitions have a schema of their own: all access is through the table.

@@ -13,8 +13,8 @@ CREATE TABLE processes (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON processes TO chartwire_system;
 
--- Restores from a backup. What operations of before a restore did after the backup is not known: their writes are looked
--- up in the EMR by their markers before anything is sent. The owner adds the rows.
+-- Restores from a backup. It is not known what the operations in a backup did after it was made: their writes are looked up
+-- in the EMR by their markers before anything is sent. The owner adds the rows.
 CREATE TABLE restores (
   id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   restored_at     timestamptz NOT NULL DEFAULT now(),
@@ -30,7 +30,7 @@ GRANT SELECT ON restores TO chartwire_system;
 GRANT SELECT (id, restored_at, last_job_id, last_step) ON restores TO chartwire_service;
 
 -- Why documents wait for the scanner of the settings (DOCUMENT_SCANNER). A row counts for some minutes after its last
--- failure: the job that waits is tried again within one.
+-- failure: the job that waits is attempted again within one.
 CREATE TABLE document_scanner_failures (
   problem text PRIMARY KEY CHECK (problem IN ('unavailable', 'size_limit')),
   since   timestamptz NOT NULL DEFAULT now(),
@@ -53,14 +53,14 @@ CREATE TABLE alerts (
   summary                text NOT NULL,
   page                   text NOT NULL,
   -- How many there are, for alerts about several things. A higher number than the notified one is worth a reminder.
-  count                  int NOT NULL,
+  count                  integer NOT NULL,
   opened_at              timestamptz NOT NULL,
   last_seen_at           timestamptz NOT NULL,
   -- When its messages were queued, and how many there were then.
   notified_at            timestamptz,
-  notified_count         int,
+  notified_count         integer,
   reminded_at            timestamptz,
-  reminders              int NOT NULL DEFAULT 0,
+  reminders              integer NOT NULL DEFAULT 0,
   resolved_at            timestamptz,
   resolution_notified_at timestamptz
 );
@@ -89,7 +89,7 @@ CREATE TABLE alert_messages (
   created_at timestamptz NOT NULL,
   -- When it is attempted next. While it is being sent, when another process may attempt it. Null: sent or given up.
   ready_at   timestamptz,
-  attempts   int NOT NULL DEFAULT 0,
+  attempts   integer NOT NULL DEFAULT 0,
   sent_at    timestamptz,
   problem    text,
   UNIQUE (channel, digest_on)
