@@ -344,7 +344,9 @@ async function startSandbox(
   const database = url ? parseDatabaseUrl('LARKSPUR_DATABASE_URL', url) : await server.sibling('larkspur');
   const { startLarkspur } = await import('../larkspur/start.ts');
   const larkspur = await startLarkspur({ database, host, port }).catch((error: unknown) => {
-    throw listenFailure(error, 'LARKSPUR_PORT', port, host);
+    if (!isOutdated(error)) throw listenFailure(error, 'LARKSPUR_PORT', port, host);
+    const remedy = 'Drop it, or set LARKSPUR_DATABASE_URL to an empty database.';
+    throw new StartFailure(`${error.message} ${remedy}`, { cause: error });
   });
   closers.push(larkspur.close);
   const staff = larkspur.staff.map(({ username, password, totp_secret, role }) => ({
@@ -358,6 +360,11 @@ async function startSandbox(
   ctx.notifications.notify('chartwire_jobs', '');
   await waitForFirstSync(ctx, sandbox.access_token);
   return sandbox;
+}
+
+/** Larkspur's error about a database of an earlier version. Its class is not imported, as its code. */
+function isOutdated(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'OUTDATED_DATABASE';
 }
 
 function listenFailure(error: unknown, setting: string, port: number, host: string): unknown {

@@ -19,15 +19,6 @@ export async function markPracticeSeeded(sql: Query, day: string): Promise<void>
   await sql`update control set seeded_on = ${day}`;
 }
 
-export async function areChartsSeeded(sql: Query): Promise<boolean> {
-  const seeded = await sql`select 1 from control where charts_seeded_on is not null`;
-  return seeded.length > 0;
-}
-
-export async function markChartsSeeded(sql: Query, day: string): Promise<void> {
-  await sql`update control set charts_seeded_on = ${day}`;
-}
-
 /** The date of the seed that the `seeded_…` tables are copies of. */
 export async function seedCopyDate(sql: Query): Promise<string | null> {
   const [control] = await sql<{ copiesOf: string | null }[]>`select copies_of from control`;

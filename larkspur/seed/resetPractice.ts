@@ -23,7 +23,7 @@ async function resetOnce({ sql, now, control_token }: Context): Promise<void> {
     const tables = tx(TABLES);
     await tx`lock table ${tables} in access exclusive mode nowait`;
     await tx`truncate ${tables}`;
-    await tx`update control set seeded_on = null, charts_seeded_on = null`;
+    await tx`update control set seeded_on = null`;
     await seedPractice(tx, control_token, now());
   });
 }

@@ -1,4 +1,4 @@
-import { areChartsSeeded, markChartsSeeded, seedCopyDate, setSeedCopyDate } from '../control/control.ts';
+import { seedCopyDate, setSeedCopyDate } from '../control/control.ts';
 import { insertMany, updateMany } from '../database/insertMany.ts';
 import type { Query } from '../database/open.ts';
 import { BILLED_VISITS, claimRows } from './claims.ts';
@@ -16,12 +16,8 @@ import { seededChance } from './random.ts';
 import { referralRows } from './referrals.ts';
 import { scheduleRows } from './schedule.ts';
 
-/**
- * Seeds schedule, billing and chart records for the existing patients. Separate from the practice because databases
- * seeded by a version without charts get them at their next start.
- */
+/** Seeds schedule, billing and chart records for the patients of the practice. */
 export async function seedCharts(sql: Query, now: Date): Promise<void> {
-  if (await areChartsSeeded(sql)) return;
   await sql`set local datestyle = 'ISO, MDY'`; // the rows contain dates as MM/DD/YYYY
   const patients = await readSeededPatients(sql);
   const companies = companyRows(now);
@@ -64,7 +60,6 @@ export async function seedCharts(sql: Query, now: Date): Promise<void> {
     update patients set responsible_party_code = relationship_code, responsible_guarantor_id = guarantor_id
     from guarantors where guarantors.patient_id = patients.patient_id`;
   for (const [sequence, last] of sequences) await sql`select setval(${sequence}, ${last})`;
-  await markChartsSeeded(sql, usDay(now));
 }
 
 /**

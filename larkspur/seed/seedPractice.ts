@@ -23,8 +23,10 @@ export const example = {
 
 /** Seeds the practice and its charts, unless the database already has them. */
 export async function seedPractice(sql: Query, control_token: string, now: Date): Promise<void> {
-  if (!(await isPracticeSeeded(sql))) await insertPractice(sql, control_token, now);
+  if (await isPracticeSeeded(sql)) return;
+  await insertPractice(sql, control_token, now);
   await seedCharts(sql, now);
+  await markPracticeSeeded(sql, usDay(now));
 }
 
 async function insertPractice(sql: Query, control_token: string, now: Date): Promise<void> {
@@ -44,7 +46,6 @@ async function insertPractice(sql: Query, control_token: string, now: Date): Pro
   await insertMany(sql, 'tasks', tasks);
   await insertMany(sql, 'task_notes', notes);
   for (const [sequence, last] of sequences) await sql`select setval(${sequence}, ${last})`;
-  await markPracticeSeeded(sql, usDay(now));
 }
 
 /** The last id of the range reserved for the seed, per sequence. New records get higher ids. */

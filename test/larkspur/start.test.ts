@@ -46,20 +46,6 @@ test('the action log is append-only', async () => {
   await expect(sql`update actions set text = 'rewritten'`).rejects.toThrow('actions is append-only');
 });
 
-test('a practice seeded without charts gets them at the next start, for its existing patients', async () => {
-  const options = await seededDatabase();
-  const sql = connect(options.database, { max: 1 });
-  closing.push(() => sql.end());
-  const late = `settings, codes, visit_types, visit_statuses, insurance_companies, referring_providers, appointments,
-    blocks, claims, orders, guarantors, patient_insurances, eligibility_checks, balances, payments, alerts, previous_addresses,
-    folders, documents, referrals, seeded_claims, seeded_appointments, seeded_blocks`;
-  await sql.unsafe(`truncate ${late}; update control set charts_seeded_on = null, copies_of = null`);
-  await sql`delete from patients where patient_id = '10001'`;
-  closing.push((await startLarkspur(options)).close);
-  expect(await sql`select count(*)::int as claims from claims`).toMatchObject([{ claims: 2000 }]);
-  expect(await sql`select 1 from appointments where patient_id = '10001'`).toHaveLength(0);
-});
-
 test('accepts the database as a URL', async () => {
   const { url, drop } = await seededLarkspur();
   const larkspur = await startLarkspur({ database: url, host: '127.0.0.1', port: 0 });
@@ -129,10 +115,14 @@ async function readLists(clinic: Clinic): Promise<unknown[]> {
   );
 }
 
-test('a database from before the baseline is refused', async () => {
+test('a database of a version before 0.1.0 is refused and left as it is', async () => {
   const options = await emptyDatabase();
   const sql = connect(options.database, { max: 1 });
   closing.push(() => sql.end());
-  await sql`create table migrations (position int primary key, applied_at timestamptz default now())`;
-  await expect(startLarkspur(options)).rejects.toThrow('created by a version before 0.1.0');
+  await sql`create table schema_migrations (name text primary key, applied_at timestamptz default now())`;
+  await sql`insert into schema_migrations (name) values ('0001_baseline'), ('0002_plan_begins')`;
+  await expect(startLarkspur(options)).rejects.toThrow('created by a version before 0.1.0, which cannot be upgraded');
+  expect(await sql`select tablename from pg_tables where schemaname = 'public'`).toStrictEqual([
+    { tablename: 'schema_migrations' },
+  ]);
 });

@@ -21,15 +21,19 @@ export async function migrate(owner: DatabaseAddress, options: Options = {}): Pr
     await sql`SELECT pg_advisory_lock(${migration_lock})`;
     await sql`CREATE TABLE IF NOT EXISTS schema_migrations (
       name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
-    const applied = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
-    const done = new Set(applied.map((row) => row.name));
+    const rows = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
+    const applied = rows.map(({ name }) => name);
     const names = options.names ?? (await migrationNames());
-    refuseUnknown(done, names);
+    if (isBeforeFirstRelease(applied, names)) {
+      throw new StartFailure(
+        'The database was created by a version before 0.1.0, which cannot be upgraded. Use an empty database, or another DATA_DIR.',
+      );
+    }
     const addresses = await ensureRoles(sql, owner);
     if (options.pooled) await storeRoleSettings(sql, owner);
     // For readiness checks.
     await sql`GRANT SELECT ON schema_migrations TO ${sql(system_role)}`;
-    for (const name of names.filter((each) => !done.has(each))) {
+    for (const name of names.filter((each) => !applied.includes(each))) {
       const text = await readFile(join(migrations_folder, name), 'utf8');
       await sql.begin(async (tx) => {
         // Again, because the first lock ends with its connection: after a failover another process may hold it.
@@ -59,13 +63,12 @@ export async function migrationNames(): Promise<string[]> {
   return (await readdir(migrations_folder)).filter((name) => name.endsWith('.sql')).sort();
 }
 
-/** The migrations before 0.1.0 were replaced by a baseline, which cannot be applied on top of them. */
-function refuseUnknown(done: ReadonlySet<string>, names: readonly string[]): void {
-  const [baseline = ''] = names;
-  if (done.size === 0 || done.has(baseline)) return;
-  throw new StartFailure(
-    'The database was created by a version before 0.1.0, which cannot be upgraded. Use an empty database, or another DATA_DIR.',
-  );
+/**
+ * Whether migrations are those of a version before 0.1.0, which had other names. The schema of 0.1.0 cannot be applied on
+ * top of them. `names`: the migrations of a later version.
+ */
+export function isBeforeFirstRelease(applied: readonly string[], [first = '']: readonly string[]): boolean {
+  return applied.length > 0 && !applied.includes(first);
 }
 
 const certificate_codes = /CERT|SIGNATURE|UNABLE_TO_GET_ISSUER/;

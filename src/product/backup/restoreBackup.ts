@@ -8,7 +8,7 @@ import type { Config } from '../../catalog/settings/config.ts';
 import { removeLeftovers, unfinishedFolder } from '../../platform/db/embedded/cluster.ts';
 import { describeError, ensureFolders, type Folders, readErrorCode } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
-import { migrationNames } from '../../platform/db/migrate.ts';
+import { isBeforeFirstRelease, migrationNames } from '../../platform/db/migrate.ts';
 import { ensureDatabase, openEmbedded } from '../../platform/db/openServer.ts';
 import { loadTableCopy } from '../../platform/db/tableCopy.ts';
 import {
@@ -156,8 +156,13 @@ async function refuseForeign({ version, platform, migrations }: ArchiveStart): P
       `The backup was made on ${platform} and cannot be restored on ${own_platform}. Create it there with --portable.`,
     );
   }
-  const own_migrations = new Set(await migrationNames());
-  if (migrations.every((name) => own_migrations.has(name))) return;
+  const own_migrations = await migrationNames();
+  if (isBeforeFirstRelease(migrations, own_migrations)) {
+    throw new StartFailure(
+      'The backup was made by a version before 0.1.0, which cannot be upgraded. Restore it with that version.',
+    );
+  }
+  if (migrations.every((name) => own_migrations.includes(name))) return;
   throw new StartFailure(
     `The backup was made by a newer version of Chartwire (${version}). Restore it with that version.`,
   );
