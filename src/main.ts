@@ -362,7 +362,7 @@ async function startSandbox(
   return sandbox;
 }
 
-/** Larkspur's error about a database of an earlier version. Its class is not imported, as its code. */
+/** Recognized by its code, because Larkspur's classes are loaded for the sandbox only. */
 function isOutdated(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'OUTDATED_DATABASE';
 }

@@ -211,15 +211,15 @@ describe('after the retention period', () => {
          WHERE inhparent = 'requests'::regclass ORDER BY 1`
     ).map(({ name }) => name);
 
-  test('requests are deleted from a partition of several days', async () => {
+  test('requests are deleted from the partition of days that nobody prepared', async () => {
     const kept = await insertAt(`${days() - 1} days`);
     await insertAt(`${days() + 1} days`);
     expect(await rotate()).toBe(0);
     expect(await remaining()).toStrictEqual([kept]);
+    await fixture.owner`DELETE FROM requests WHERE id = ${kept}`;
   });
 
   test('whole days are dropped, and the next ones are prepared by one of two processes', async () => {
-    await fixture.owner`ALTER TABLE requests DETACH PARTITION partitions.requests_first`;
     const old = `${days() + 2} days`;
     const day = async (name: string, ago: string) => {
       const [bounds] = await fixture.owner<{ start: string; end: string }[]>`

@@ -29,15 +29,23 @@ test('processes that start at the same time migrate once', async () => {
   await sql.end();
 });
 
-test('a database from before the baseline is refused and left as it is', async () => {
+// Of the first versions, and of the last one before the migrations of 0.1.0.
+const earlier_migrations = [
+  ['0001_spine.sql', '0002_location_status.sql'],
+  ['0001_baseline.sql', '0003_reference_lists.sql'],
+];
+
+test.each(earlier_migrations)('a database with the migration %s is refused and left as it is', async (...names) => {
   const address = await emptyDatabase();
   await onDatabase(address, async (sql) => {
     await sql`CREATE TABLE schema_migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
-    await sql`INSERT INTO schema_migrations (name) VALUES ('0001_spine.sql'), ('0002_location_status.sql')`;
+    await sql`INSERT INTO schema_migrations (name) SELECT unnest(${names}::text[])`;
   });
   const attempt = migrate(address);
   await expect(attempt).rejects.toBeInstanceOf(StartFailure);
-  await expect(attempt).rejects.toThrow('The database was created by a version before 0.1.0');
+  await expect(attempt).rejects.toThrow(
+    'The database was created by a version before 0.1.0, which cannot be upgraded. Use an empty database, or another DATA_DIR.',
+  );
   const tables = await onDatabase(
     address,
     (sql) => sql`SELECT relname::text FROM pg_class

@@ -35,7 +35,7 @@ export type RecordKind<
   lists_future_only: boolean;
   /** Columns that belong to the service and survive a sync; `row` gets their values. */
   kept_columns: readonly string[];
-  /** Writes of ours change its records. Its table has the column `written_in`; see migration 0056. */
+  /** Writes of ours change its records. Its table has the column `written_in`; see 0008_practice_records.sql. */
   written_by_us: boolean;
   /** Which of its changes are sync events. */
   announced?: Announced;
@@ -46,7 +46,7 @@ export type RecordKind<
   order: readonly Order[];
   /** The column with the MRN of the patient a record is about. Reads of such kinds are audited. */
   mrn_column?: string;
-  /** Its changes are in `GET /v1/changes`. Its table has the triggers of `keep_changes` (migration 0090). */
+  /** Its changes are in `GET /v1/changes`. Its table has the triggers of `keep_changes` (0007_records.sql). */
   in_change_feed: boolean;
   /** Triggers keep its totals in `record_counts`; otherwise rows are counted at each request. */
   counted: boolean;
@@ -112,7 +112,7 @@ export type RecordSearch = { summary: string; schema_name: string };
 
 /**
  * Matches when any of the columns does. `contains` compares by `fold` and needs folded columns, whose suffixes are stored
- * (`keep_name_suffixes` in migration 0068).
+ * (`keep_name_suffixes` in 0007_records.sql).
  */
 export type Filter = {
   columns: readonly string[];

@@ -27,9 +27,6 @@ export async function rewriteErasedTables(owner: DatabaseAddress, options: Rewri
   const { wait_ms = 600_000, lock_ms = 2_000, onProgress = () => {} } = options;
   const sql = connect(owner, { max: 1 });
   try {
-    // A database that the previous version used last does not have the list yet.
-    const [list] = await sql`SELECT FROM pg_tables WHERE schemaname = 'public' AND tablename = 'erased_tables'`;
-    if (!list) return [];
     const tables = await sql<{ name: string; erased_at: string }[]>`
       SELECT name, erased_at::text FROM erased_tables ORDER BY name`;
     if (tables.length === 0) return [];

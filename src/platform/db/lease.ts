@@ -19,7 +19,7 @@ export class LeaseLost extends Error {
 
 /**
  * Claims up to `count` ready rows: clients take turns, then the accounts or endpoints of each. A client whose work hangs
- * never gets more slots than it leaves free. See migration 0008.
+ * never gets more slots than it leaves free. See `claim_lanes` in 0011_jobs.sql.
  */
 export async function claimLeases(
   system: Sql,

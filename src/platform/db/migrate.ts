@@ -21,8 +21,7 @@ export async function migrate(owner: DatabaseAddress, options: Options = {}): Pr
     await sql`SELECT pg_advisory_lock(${migration_lock})`;
     await sql`CREATE TABLE IF NOT EXISTS schema_migrations (
       name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
-    const rows = await sql<{ name: string }[]>`SELECT name FROM schema_migrations`;
-    const applied = rows.map(({ name }) => name);
+    const applied = await appliedMigrations(sql);
     const names = options.names ?? (await migrationNames());
     if (isBeforeFirstRelease(applied, names)) {
       throw new StartFailure(
@@ -56,6 +55,12 @@ export async function isMigrated(system: Query): Promise<boolean> {
   const rows = await system<{ n: number }[]>`
     SELECT count(*) AS n FROM schema_migrations WHERE name = ANY (${names})`;
   return rows[0]?.n === names.length;
+}
+
+/** The migrations that were applied to a database, of this or another version. */
+export async function appliedMigrations(sql: Query): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`SELECT name FROM schema_migrations ORDER BY name`;
+  return rows.map(({ name }) => name);
 }
 
 /** The migrations of this version. */

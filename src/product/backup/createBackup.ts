@@ -11,6 +11,7 @@ import { startBaseBackup } from '../../platform/db/embedded/baseBackup.ts';
 import { clusterExists } from '../../platform/db/embedded/cluster.ts';
 import { describeError, ensureFolders, type Folders, readErrorCode } from '../../platform/db/embedded/folders.ts';
 import { rewriteErasedTables } from '../../platform/db/erasedTables.ts';
+import { appliedMigrations } from '../../platform/db/migrate.ts';
 import { openEmbedded } from '../../platform/db/openServer.ts';
 import { roleAddresses } from '../../platform/db/roles.ts';
 import { startTableCopy } from '../../platform/db/tableCopy.ts';
@@ -176,11 +177,6 @@ async function readFiles(folder: string, names: readonly string[]): Promise<Arch
     if (content) files.push({ path, bytes: content.length, content: Readable.from([content]) });
   }
   return files;
-}
-
-async function appliedMigrations(owner: Sql): Promise<string[]> {
-  const rows = await owner<{ name: string }[]>`SELECT name FROM schema_migrations ORDER BY name`;
-  return rows.map(({ name }) => name);
 }
 
 async function auditPosition(system: Sql): Promise<number> {

@@ -147,7 +147,7 @@ export async function addEmrRequests(
 /** How a job ended. */
 export type FinishedJob = { id: number; state: FinalState; error: JobFailure | null; event_id: string | null };
 
-/** Ends jobs, whose lanes the caller has locked (migration 0022). */
+/** Ends jobs, whose lanes the caller has locked (`finish_jobs` in 0011_jobs.sql). */
 export async function setFinished(tx: Tx, finished: readonly FinishedJob[]): Promise<void> {
   await tx`SELECT finish_jobs(${tx.json(finished)}::text::json)`;
 }

@@ -24,7 +24,7 @@ export function containsName(sql: Query, column: Fragment, name: string): Fragme
 
 /**
  * The ids of the records that contain a name, some of them repeated. If `exact` is false, also of records that contain
- * only its first 32 characters. Undefined if the name is too short for the index (migration 0068).
+ * only its first 32 characters. Undefined if the name is too short for the index (see 0007_records.sql).
  */
 export function recordsNamed(
   sql: Query,

@@ -279,7 +279,7 @@ export async function countStored(tx: Tx, kind: Kind, organization_id: string): 
   return row?.total ?? 0;
 }
 
-/** Tells the planner about the records of a first sync (migration 0032), and about the suffixes of their names. */
+/** Tells the planner about the records of a first sync (`analyze_records`), and about the suffixes of their names. */
 export async function analyzeRecords({ pooled: sql }: Sql, kind: RecordKind): Promise<void> {
   const named = Object.values(kind.filters).some(({ match }) => match === 'contains');
   for (const table of named ? [kind.name, 'name_suffixes'] : [kind.name]) {
