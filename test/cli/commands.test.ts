@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { providerSettings, startProvider } from '../harness/identityProvider.ts';
+import { freshDatabase, onDatabase } from '../harness/postgres.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { runHere } from './support.ts';
@@ -373,6 +374,18 @@ test('checks the installation, and says what to do about a problem', async () =>
     DATABASE_URL: `postgres://a:b@127.0.0.1:${await closedPort()}/c?sslmode=disable`,
   });
   expect(down.stdout).toMatch(/PROBLEM +database +DATABASE_URL cannot be used: no server is listening/);
+});
+
+test('does not promise an upgrade to a database of a version before 0.1.0', async () => {
+  const database = await freshDatabase('doctor');
+  onTestFinished(database.drop);
+  await onDatabase(database.address, async (sql) => {
+    await sql`CREATE TABLE schema_migrations (name text PRIMARY KEY)`;
+    await sql`INSERT INTO schema_migrations (name) VALUES ('0001_baseline.sql')`;
+  });
+  const { code, stdout } = await runHere(['doctor'], { ...fixture.env, DATABASE_URL: database.url });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/PROBLEM +migrations +.* by a version before 0\.1\.0\n +→ Use an empty database/);
 });
 
 test('says which secrets are in files, and which file every user can read', async () => {
