@@ -8,21 +8,27 @@ import { startService } from '../src/main.ts';
 import { record_kinds } from '../src/model/records/kinds.ts';
 import { connect, type Sql } from '../src/platform/db/database.ts';
 import { openEmbedded } from '../src/platform/db/openServer.ts';
+import { addEmrApp } from '../src/product/accounts/emrApps.ts';
+import type { Context } from '../src/product/context.ts';
+import { checkNewApp } from '../src/product/link/registrations.ts';
 import type { Sandbox } from '../src/surfaces/sandbox/seedSandbox.ts';
 
 /** The cached lists come from the EMR again, so a few records of each are enough. */
 const records_kept = 3;
 
 /**
- * Writes the data of this release to test/upgrade/<version>.ndjson: a small sandbox with a finished and an unfinished
- * job, all of it synthetic. The first line has the migrations, each other line a row. Run it once per release.
+ * Writes the data of this release to test/upgrade/<version>.ndjson: a small sandbox with an EMR app, a finished and an
+ * unfinished job, all of it synthetic. The first line has the migrations, each other line a row. Run it once per release.
  */
 const data_dir = await mkdtemp(join(tmpdir(), 'chartwire-fixture-'));
 const config = loadConfig({ SANDBOX: 'on', PORT: '0', LARKSPUR_PORT: '0', DATA_DIR: data_dir, LOG_LEVEL: 'silent' });
 try {
   const service = await startService(config, { role: 'all', print: () => {} });
   if (!service.sandbox) throw new Error('The sandbox did not start.');
-  await createJobs(service.sandbox).finally(service.close);
+  const { ctx, sandbox } = service;
+  await addApp(ctx, sandbox)
+    .then(() => createJobs(sandbox))
+    .finally(service.close);
   const server = await openEmbedded(config, () => {});
   const owner = connect(server.owner, { max: 1 });
   const lines = await dump(owner)
@@ -31,6 +37,20 @@ try {
   await writeFile(`test/upgrade/${version}.ndjson`, `${lines.join('\n')}\n`);
 } finally {
   await rm(data_dir, { recursive: true, force: true });
+}
+
+/** An EMR app, whose secrets are encrypted with the client's data key. */
+async function addApp(ctx: Context, { client_id: public_id }: Sandbox): Promise<void> {
+  const app = checkNewApp(ctx, {
+    name: 'Hillside',
+    emr: 'FHIR',
+    hosts: ['emr.example.org:8443'],
+    headers: { 'x-api-key': 'a synthetic API key' },
+    credentials: { way: 'client_secret', client_id: 'chartwire', client_secret: 'a synthetic secret' },
+  });
+  const [client] = await ctx.db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${public_id}`;
+  if (!client) throw new Error('The sandbox has no client.');
+  await ctx.db.tenant(client.id, (tx) => addEmrApp(ctx, tx, { client_id: client.id, ...app }));
 }
 
 /** A webhook endpoint, a job that finishes, and one that the EMR keeps rejecting. */
@@ -65,6 +85,7 @@ async function dump(owner: Sql): Promise<string[]> {
     await owner`DELETE FROM ${owner(name)} WHERE id NOT IN (
       SELECT id FROM ${owner(name)} ORDER BY ehr_id LIMIT ${records_kept})`;
   }
+  await owner`DELETE FROM record_changes WHERE deleted`;
   const migrations = await owner<{ name: string }[]>`SELECT name FROM schema_migrations ORDER BY name`;
   const master_key = await readFile(join(data_dir, 'master.key'), 'utf8');
   const lines = [JSON.stringify({ version, migrations: migrations.map(({ name }) => name), master_key })];

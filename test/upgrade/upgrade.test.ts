@@ -7,7 +7,9 @@ import { startService } from '../../src/main.ts';
 import { connect, type DatabaseAddress, type Sql } from '../../src/platform/db/database.ts';
 import { isMigrated } from '../../src/platform/db/migrate.ts';
 import { ensureRoles } from '../../src/platform/db/roles.ts';
+import { listEmrApps } from '../../src/product/accounts/emrApps.ts';
 import { verifyAudit } from '../../src/product/audit/verification.ts';
+import type { Context } from '../../src/product/context.ts';
 import { createApi } from '../harness/api.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
@@ -36,7 +38,14 @@ test.each(releases)('the service continues with the data of %s', async (file) =>
   if (!sandbox) throw new Error('The service did not start in sandbox mode.');
   expect(await isMigrated(ctx.db.system)).toBe(true);
   expect(await verifyAudit(ctx)).toMatchObject({ ok: true });
-  expect(await readPins(database.address)).toEqual([['emr.example.org:8443', 'same_host']]);
+  expect(await readApps(ctx, sandbox.client_id)).toMatchObject([
+    {
+      hosts: ['emr.example.org:8443'],
+      token_endpoint: 'same_host',
+      headers: { 'x-api-key': 'a synthetic API key' },
+      credentials: { way: 'client_secret', client_id: 'chartwire', client_secret: 'a synthetic secret' },
+    },
+  ]);
 
   // This EMR is a new one, where the account has to sign in again.
   const api = createApi(sandbox);
@@ -50,16 +59,10 @@ test.each(releases)('the service continues with the data of %s', async (file) =>
   expect((await api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
 });
 
-/** Where the EMR apps of an earlier release are used now. The keys that all clients shared are gone. */
-async function readPins(address: DatabaseAddress): Promise<string[][]> {
-  const owner = connect(address, { max: 1 });
-  try {
-    expect(await owner`SELECT FROM signing_keys`).toHaveLength(0);
-    const apps = await owner<{ hosts: string[]; token_endpoint: string }[]>`SELECT hosts, token_endpoint FROM emr_apps`;
-    return apps.map(({ hosts, token_endpoint }) => [...hosts, token_endpoint]);
-  } finally {
-    await owner.end();
-  }
+/** The EMR apps of the release, whose secrets are decrypted with its master key. */
+async function readApps({ db, vault }: Context, public_id: string) {
+  const [client] = await db.system<{ id: string }[]>`SELECT id FROM clients WHERE public_id = ${public_id}`;
+  return db.tenant(client?.id ?? '', (tx) => listEmrApps({ vault }, tx));
 }
 
 async function readRelease(file: string): Promise<Release> {
@@ -92,9 +95,6 @@ async function load(address: DatabaseAddress, { migrations, rows }: Release): Pr
     // Neither foreign keys nor triggers: the rows come in any order, and in every state.
     await owner`SET session_replication_role = replica`;
     for (const [table, of_table] of rows) await insertRows(owner, table, of_table);
-    // An app of that release had one address.
-    await owner`INSERT INTO emr_apps (id, client_id, name, connector, emr_address, credentials_sealed)
-      SELECT gen_random_uuid(), id, 'Hillside', 'fhir', 'https://emr.example.org:8443/fhir/R4', '' FROM clients`;
     // As if the upgrade followed at once: an hour after its first attempt a job would fail for good.
     await owner`UPDATE jobs SET retry_since = now() WHERE state = 'queued' AND retry_since IS NOT NULL`;
   } finally {
