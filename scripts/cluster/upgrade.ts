@@ -1,12 +1,14 @@
 /**
  * `npm run check:upgrade -- <folder>`: a rolling upgrade from the version in the folder (a release folder, or a checkout
- * that was built) to this one. Two API processes and two workers of the earlier version are replaced one after the other
+ * that was built; 0.1.0 or later) to this one. Two API processes and two workers of the earlier version are replaced one after the other
  * while clients write through HAProxy, so that both versions run on the new schema; then the invariants are checked.
  */
 import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Sql } from '../../sql/connect.ts';
+import { isBeforeFirstRelease, migrationNames } from '../../src/platform/db/migrate.ts';
 import { freePort } from '../freePort.ts';
 import { checkInvariants, requireClean } from './invariants.ts';
 import { asSuperuser, createOwner, startPostgres, toUrl } from './postgres.ts';
@@ -20,6 +22,10 @@ await runMain(async () => {
   const earlier = resolve(process.argv[2] ?? '');
   if (process.argv[2] === undefined || !existsSync(join(earlier, 'dist/bin/chartwire.js'))) {
     throw new RunError('Name a folder with an earlier version that was built: npm run check:upgrade -- <folder>');
+  }
+  const migrations = await readdir(join(earlier, 'dist/src/platform/db/migrations'));
+  if (isBeforeFirstRelease(migrations, await migrationNames())) {
+    throw new RunError(`${earlier} contains a version before 0.1.0, which cannot be upgraded.`);
   }
   requirePrograms({ postgres: 'postgresql-15', haproxy: 'haproxy', setpriv: 'util-linux' });
   const folder = mkdtempSync(join(tmpdir(), 'chartwire-upgrade-'));

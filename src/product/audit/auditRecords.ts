@@ -273,9 +273,9 @@ export function createStamp(keys: Pick<SystemKeys, 'key'>): Stamp {
 }
 
 /**
- * The canonical text of a record. A JSON array leaves no ambiguity about where a field ends. Records of 0.1
- * have no address and follow none; a record without them has the text that they were signed with. The address is a
- * string and the followed records are an array, so that one is not taken for the other.
+ * The canonical text of a record. A JSON array leaves no ambiguity about where a field ends. An address or followed
+ * records that a record does not have are left out. The address is a string and the followed records are an array, so
+ * that one is not taken for the other.
  */
 function canonical(row: Covered): string {
   return JSON.stringify([
@@ -293,7 +293,6 @@ function canonical(row: Covered): string {
     row.patients,
     row.detail,
     ...(row.address === null ? [] : [row.address]),
-    // Absent in exports of earlier versions.
     ...(row.follows ? [row.follows] : []),
   ]);
 }

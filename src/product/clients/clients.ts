@@ -42,7 +42,7 @@ export type NewClient = { name: string; mode: 'live' | 'test'; callback_urls?: s
 /** A client in a list. `client_id` is its public id. */
 export type ClientRow = { client_id: string; name: string; mode: Client['mode'] };
 
-/** The settings of a client. Of older secrets, only the time of creation is known. */
+/** The settings of a client. */
 export type ClientSettings = ClientRow &
   ClientPage &
   OriginLimits & {
@@ -50,7 +50,7 @@ export type ClientSettings = ClientRow &
     callback_urls: string[];
     keys: (SecretScope & {
       id: string;
-      last_four: string | null;
+      last_four: string;
       label: string | null;
       created_by: string | null;
       created_at: string;

@@ -305,7 +305,7 @@ export async function signOut(
 ): Promise<boolean> {
   if (!grant.authority) return false;
   // Written by signIn from a value of this type.
-  const authority = await withRevocation(endpoint, JSON.parse(grant.authority));
+  const authority: AuthorizationServer = JSON.parse(grant.authority);
   if (!authority.revocation_endpoint) return false;
   requireTrustedRevocation(endpoint, authority);
   for (const name of ['refresh_token', 'access_token'] as const) {
@@ -313,11 +313,4 @@ export async function signOut(
     if (token) await revokeToken({ endpoint, authority, credentials }, token, name);
   }
   return true;
-}
-
-/** Grants of earlier versions do not contain the endpoint. */
-async function withRevocation(endpoint: EmrEndpoint, authority: AuthorizationServer): Promise<AuthorizationServer> {
-  if (authority.revocation_endpoint) return authority;
-  const { revocation_endpoint } = await discoverAuthorization(endpoint, await readCapabilityStatement(endpoint));
-  return { ...authority, revocation_endpoint };
 }

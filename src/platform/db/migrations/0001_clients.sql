@@ -63,7 +63,7 @@ CREATE TABLE client_secrets (
   client_id    uuid NOT NULL REFERENCES clients ON DELETE CASCADE,
   secret_hash  bytea NOT NULL,
   -- Shown in the list of secrets.
-  last_four    text,
+  last_four    text NOT NULL,
   label        text,
   created_by   text,
   -- What the secret permits, and where. An organization is named by the client's own ID for it, because a secret can be

@@ -9,7 +9,7 @@ import { findBooking, lockAppointment, saveAppointment } from '../../records/app
 import type { Scope } from '../../records/readRecords.ts';
 import { removeSyncedDuplicate, storeOwnRecord } from '../../records/storeRecords.ts';
 import { defineWrite, type FinishedWrite, failureFields, patientNotFound } from '../defineWrite.ts';
-import { type AppointmentInput, checkReferences, toVisitType } from './appointmentRequest.ts';
+import { type AppointmentInput, checkReferences } from './appointmentRequest.ts';
 import {
   findConflict,
   findLaneToFollow,
@@ -168,7 +168,7 @@ async function book(
       provider_ehr_id: input.provider,
       secondary_provider_ehr_id: input.secondary_provider ?? null,
       location_ehr_id: input.location,
-      visit_type: toVisitType(input),
+      visit_type: input.visit_type,
       starts_at: input.starts_at,
       minutes: input.duration === undefined ? null : Number(input.duration),
       default_minutes: input.default_minutes,

@@ -20,8 +20,8 @@ type Lookups = {
   provider_name: string;
   timezone: string;
   starts_at: string;
-  /** The code of the visit type that the request names. Requests of earlier versions have none. */
-  visit_type?: string;
+  /** The code of the visit type that the request names. */
+  visit_type: string;
   /** The length of the visit type as last synced; null if the EMR gives none. */
   visit_type_minutes: number | null;
   default_minutes: number;
@@ -31,11 +31,6 @@ export type AppointmentInput = AppointmentRequest & Lookups;
 /** The length of an appointment, as far as the service knows it. */
 export function toMinutes({ duration, visit_type_minutes, default_minutes }: AppointmentInput): number {
   return Number(duration ?? visit_type_minutes ?? default_minutes);
-}
-
-/** The code of the visit type. */
-export function toVisitType({ visit_type, type }: AppointmentInput): string {
-  return visit_type ?? type;
 }
 
 type Status = 'active' | 'inactive';

@@ -18,7 +18,7 @@ import type { Lane } from '../defineWrite.ts';
 import { newJob, rejectFields, requireSupported, sentFields } from '../requestWrite.ts';
 import { createAppointment } from './appointment.create.ts';
 import { type AppointmentUpdateInput, updateAppointment, withQueuedChanges } from './appointment.update.ts';
-import { type AppointmentInput, checkReferences, toVisitType } from './appointmentRequest.ts';
+import { type AppointmentInput, checkReferences } from './appointmentRequest.ts';
 import { findStatus, freesTime, isCancellation } from './appointmentStatuses.ts';
 import {
   findLaneToFollow,
@@ -211,7 +211,7 @@ function toUpdate(
     ...(isTimeSent(requested) && { starts_at: input.starts_at }),
     ...(requested.provider !== undefined && { provider_ehr_id: input.provider }),
     ...(requested.location !== undefined && { location_ehr_id: input.location }),
-    ...(requested.type !== undefined && { visit_type: toVisitType(input) }),
+    ...(requested.type !== undefined && { visit_type: input.visit_type }),
     ...(requested.duration !== undefined && { minutes: Number(input.duration) }),
   };
 }
@@ -222,7 +222,7 @@ function toShown(requested: Move, input: AppointmentInput): Partial<Appointment>
     ...(isTimeSent(requested) && { datetime: input.starts_at }),
     ...(requested.provider !== undefined && { provider_ehr_id: input.provider, provider_name: input.provider_name }),
     ...(requested.location !== undefined && { location: input.location }),
-    ...(requested.type !== undefined && { appointment_type: toVisitType(input) }),
+    ...(requested.type !== undefined && { appointment_type: input.visit_type }),
     ...(requested.duration !== undefined && { duration: Number(input.duration) }),
   };
 }

@@ -15,7 +15,7 @@ import {
 } from '../../records/appointments.ts';
 import type { Scope } from '../../records/readRecords.ts';
 import { laneByMrn } from '../patients/patientLane.ts';
-import { type AppointmentInput, toMinutes, toVisitType } from './appointmentRequest.ts';
+import { type AppointmentInput, toMinutes } from './appointmentRequest.ts';
 
 /** Stores an accepted booking, which occupies its time from now on. */
 export async function storeBooking(tx: Tx, scope: Scope, id: string, input: AppointmentInput): Promise<void> {
@@ -139,7 +139,7 @@ type Reopened = { id: string; input: AppointmentInput; pending?: AppointmentInpu
 
 /**
  * Makes a locked booking pending, again or with another request. One that is pending keeps the time that it was promised,
- * although bookings that wait for it take the same time. Bookings of earlier versions are not stored.
+ * although bookings that wait for it take the same time.
  */
 export async function reopenBooking(tx: Tx, scope: Scope, { id, input, pending }: Reopened): Promise<void> {
   const row = await findBooking(tx, scope, id);
@@ -161,7 +161,7 @@ function toAppointment({ id, input, created_at }: Booking, { provider_npi, patie
     location: input.location,
     status: 'pending',
     appointment_mode: null,
-    appointment_type: toVisitType(input),
+    appointment_type: input.visit_type,
     practice_id: null,
     reason: input.reason ?? null,
     complaint_type: null,

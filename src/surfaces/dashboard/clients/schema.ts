@@ -4,10 +4,10 @@ import { date_time, id, nullable, unclearable } from '../../../model/fields.ts';
 
 const url = Type.String({ maxLength: 2000 });
 
-/** A secret as it is listed. Of older ones, only the time of creation is known. */
+/** A secret as it is listed. */
 const client_key = Type.Object({
   id,
-  last_four: nullable(Type.String()),
+  last_four: Type.String(),
   label: nullable(Type.String()),
   created_by: nullable(Type.String()),
   created_at: date_time,

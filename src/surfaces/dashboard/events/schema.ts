@@ -50,7 +50,7 @@ export const event_details = Type.Object({
   deliveries: Type.Array(
     Type.Object({
       ...event_delivery.properties,
-      /** The headers that the last attempt was signed with; null if there was none, or an earlier version sent it. */
+      /** The headers that the last attempt was signed with; null if there was none. */
       signed_headers: nullable(Type.Record(Type.String(), Type.String())),
     }),
   ),

@@ -45,7 +45,7 @@ const columns: Column<Secret>[] = [
     head: 'Secret',
     cell: ({ last_four, label }) => (
       <>
-        {last_four ? <Code className="nowrap">…{last_four}</Code> : '–'}
+        <Code className="nowrap">…{last_four}</Code>
         <Detail>{label}</Detail>
       </>
     ),
@@ -148,7 +148,7 @@ function CreateSecret({ client_id }: { client_id: string }) {
 }
 
 function Actions({ client_id, secret }: { client_id: string; secret: Secret }) {
-  const name = secret.last_four ? `secret …${secret.last_four}` : 'secret';
+  const name = `secret …${secret.last_four}`;
   return (
     <ActionMenu label={`More actions for ${name}`}>
       <FormDialog
