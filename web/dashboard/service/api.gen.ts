@@ -648,7 +648,7 @@ export type ClientSettings = {
   certificate_fingerprints: Array<string>;
   keys: Array<{
     id: string;
-    last_four: string | null;
+    last_four: string;
     label: string | null;
     created_by: string | null;
     created_at: string;
