@@ -8,7 +8,7 @@ import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Sql } from '../../sql/connect.ts';
-import { isBeforeFirstRelease, migrationNames } from '../../src/platform/db/migrate.ts';
+import { isBeforeFirstRelease } from '../../src/platform/db/migrate.ts';
 import { freePort } from '../freePort.ts';
 import { checkInvariants, requireClean } from './invariants.ts';
 import { asSuperuser, createOwner, startPostgres, toUrl } from './postgres.ts';
@@ -23,8 +23,7 @@ await runMain(async () => {
   if (process.argv[2] === undefined || !existsSync(join(earlier, 'dist/bin/chartwire.js'))) {
     throw new RunError('Name a folder with an earlier version that was built: npm run check:upgrade -- <folder>');
   }
-  const migrations = await readdir(join(earlier, 'dist/src/platform/db/migrations'));
-  if (isBeforeFirstRelease(migrations, await migrationNames())) {
+  if (isBeforeFirstRelease(await readdir(join(earlier, 'dist/src/platform/db/migrations')))) {
     throw new RunError(`${earlier} contains a version before 0.1.0, which cannot be upgraded.`);
   }
   requirePrograms({ postgres: 'postgresql-15', haproxy: 'haproxy', setpriv: 'util-linux' });

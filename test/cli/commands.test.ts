@@ -385,7 +385,7 @@ test('does not promise an upgrade to a database of a version before 0.1.0', asyn
   });
   const { code, stdout } = await runHere(['doctor'], { ...fixture.env, DATABASE_URL: database.url });
   expect(code).toBe(1);
-  expect(stdout).toMatch(/PROBLEM +migrations +.* by a version before 0\.1\.0\n +→ Use an empty database/);
+  expect(stdout).toMatch(/PROBLEM +migrations +of a version before 0\.1\.0\n +→ Use an empty database/);
 });
 
 test('says which secrets are in files, and which file every user can read', async () => {

@@ -23,7 +23,7 @@ export async function migrate(owner: DatabaseAddress, options: Options = {}): Pr
       name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`;
     const applied = await appliedMigrations(sql);
     const names = options.names ?? (await migrationNames());
-    if (isBeforeFirstRelease(applied, names)) {
+    if (isBeforeFirstRelease(applied)) {
       throw new StartFailure(
         'The database was created by a version before 0.1.0, which cannot be upgraded. Use an empty database, or another DATA_DIR.',
       );
@@ -68,12 +68,15 @@ export async function migrationNames(): Promise<string[]> {
   return (await readdir(migrations_folder)).filter((name) => name.endsWith('.sql')).sort();
 }
 
+/** The first migration of 0.1.0. */
+const first_migration = '0001_clients.sql';
+
 /**
  * Whether migrations are those of a version before 0.1.0, which had other names. The schema of 0.1.0 cannot be applied on
- * top of them. `names`: the migrations of a later version.
+ * top of them.
  */
-export function isBeforeFirstRelease(applied: readonly string[], [first = '']: readonly string[]): boolean {
-  return applied.length > 0 && !applied.includes(first);
+export function isBeforeFirstRelease(applied: readonly string[]): boolean {
+  return applied.length > 0 && !applied.includes(first_migration);
 }
 
 const certificate_codes = /CERT|SIGNATURE|UNABLE_TO_GET_ISSUER/;

@@ -156,12 +156,12 @@ async function refuseForeign({ version, platform, migrations }: ArchiveStart): P
       `The backup was made on ${platform} and cannot be restored on ${own_platform}. Create it there with --portable.`,
     );
   }
-  const own_migrations = await migrationNames();
-  if (isBeforeFirstRelease(migrations, own_migrations)) {
+  if (isBeforeFirstRelease(migrations)) {
     throw new StartFailure(
       'The backup was made by a version before 0.1.0, which cannot be upgraded. Restore it with that version.',
     );
   }
+  const own_migrations = await migrationNames();
   if (migrations.every((name) => own_migrations.includes(name))) return;
   throw new StartFailure(
     `The backup was made by a newer version of Chartwire (${version}). Restore it with that version.`,

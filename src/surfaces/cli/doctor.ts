@@ -12,13 +12,7 @@ import { connect, type DatabaseAddress, type Sql } from '../../platform/db/datab
 import { ensureFolders } from '../../platform/db/embedded/folders.ts';
 import { runningPostmaster } from '../../platform/db/embedded/postmaster.ts';
 import { port, superuser } from '../../platform/db/embedded/settings.ts';
-import {
-  appliedMigrations,
-  databaseFailure,
-  isBeforeFirstRelease,
-  isMigrated,
-  migrationNames,
-} from '../../platform/db/migrate.ts';
+import { appliedMigrations, databaseFailure, isBeforeFirstRelease, isMigrated } from '../../platform/db/migrate.ts';
 import { parseDatabaseUrl } from '../../platform/db/openServer.ts';
 import { pingScanner, ScannerFailure } from '../../platform/security/documentScanner.ts';
 import { openIdentityProvider } from '../../platform/security/identityProvider.ts';
@@ -246,10 +240,8 @@ function checkClock(database_ms: number): Check {
 async function checkContent(config: Config, sql: Sql, connectors: Loaded): Promise<Check[]> {
   const [table] = await sql<{ exists: boolean }[]>`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
   if (!table?.exists) return [ok('migrations', 'the database is empty; the first start creates the tables')];
-  if (isBeforeFirstRelease(await appliedMigrations(sql), await migrationNames())) {
-    const remedy = 'Use an empty database, or another DATA_DIR.';
-    return [problem('migrations', 'the database was created by a version before 0.1.0', remedy)];
-  }
+  if (isBeforeFirstRelease(await appliedMigrations(sql)))
+    return [problem('migrations', 'of a version before 0.1.0', 'Use an empty database, or another DATA_DIR.')];
   if (!(await isMigrated(sql))) {
     const remedy = 'Back up the database, then start this version of the service: it applies them.';
     return [problem('migrations', 'some are missing', remedy), await checkKey(config)];
