@@ -100,10 +100,8 @@ async function checkSecrets(env: Environment): Promise<Check[]> {
   const files = sources.flatMap(({ text, file }) => (file === undefined ? [] : [{ text, file }]));
   const modes = await Promise.all(files.map(async ({ file }) => (await stat(file)).mode));
   const open = files.filter((_, n) => ((modes[n] ?? 0) & 0o004) !== 0).map(({ file }) => file);
-  const listed = ok(
-    name,
-    `not in the environment: ${sources.map((source) => `${source.name} (${source.text})`).join(', ')}`,
-  );
+  const places = sources.map((source) => `${source.name} (${source.text})`).join(', ');
+  const listed = ok(name, `not in the environment: ${places}`);
   if (open.length === 0) return [listed];
   const message = `every user of this machine can read ${open.join(', ')}`;
   return [listed, { name, status: 'warning', message, remedy: `Run: chmod o-r ${open.join(' ')}` }];
