@@ -55,7 +55,7 @@ const configuration = [
   `${dashboard}/tsconfig.json`,
   ...library_files,
   ...library_sources,
-  'scripts/archive.mjs',
+  'scripts/release/archive.mjs',
   'scripts/build.mjs',
   'scripts/connectorPackage.mjs',
 ];

@@ -13,7 +13,7 @@ import { root, runScript, ScriptError } from './install.mjs';
 /** What depends most on Node: HTTP, TLS, streams, crypto, processes, native modules, the embedded database. */
 const default_tests = [
   'test/api/reads.test.ts',
-  'test/api/server.test.ts',
+  'test/api/process/server.test.ts',
   'test/api/idempotency.test.ts',
   'test/audit/tampering.test.ts',
   'test/backup',

@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32, deflateRawSync } from 'node:zlib';
-import { packFolder } from '../archive.mjs';
 import { root } from '../install.mjs';
+import { packFolder } from '../release/archive.mjs';
 
 const folder = join(root, 'dist/packages');
 const { version, description, license } = JSON.parse(readFileSync(join(root, 'sdk/package.json'), 'utf8'));

@@ -4,8 +4,8 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/catalog/settings/config.ts';
 import { checkEmailServer, sendEmail } from '../../src/product/alerts/channels.ts';
-import { type MailServer, startMailServer } from '../harness/mailServer.ts';
-import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
+import { type MailServer, startMailServer } from '../harness/servers/mailServer.ts';
+import { type Receiver, respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { interceptTimers } from '../harness/timers.ts';
 import { type AlertFixture, channelSettings, createFixture, webhook_secret } from './fixture.ts';
 

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
 import { runHere } from '../cli/support.ts';
-import { test_authority, test_certificate } from '../harness/certificates.ts';
-import { type MailServer, startMailServer } from '../harness/mailServer.ts';
-import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
 import { runCommand, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { test_authority, test_certificate } from '../harness/servers/certificates.ts';
+import { type MailServer, startMailServer } from '../harness/servers/mailServer.ts';
+import { type Receiver, respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { until } from '../journeys/support.ts';
 import { channelSettings } from './fixture.ts';
 

@@ -8,10 +8,10 @@ import { sealAudit } from '../../src/product/audit/seals.ts';
 import { verifyIfDue } from '../../src/product/audit/verification.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { lostCall } from '../dashboard/finishedCalls.ts';
-import { createAuthority } from '../harness/issuer.ts';
 import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
-import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { createAuthority } from '../harness/servers/issuer.ts';
+import { respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { setFault, until } from '../journeys/support.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 

@@ -5,8 +5,8 @@ import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
 import { roleAddresses } from '../../src/platform/db/roles.ts';
 import { loadKeys } from '../../src/platform/security/keys.ts';
 import { evaluateAlerts } from '../../src/product/alerts/evaluateAlerts.ts';
-import { type MailServer, startMailServer } from '../harness/mailServer.ts';
 import { spawnSandbox } from '../harness/sandbox.ts';
+import { type MailServer, startMailServer } from '../harness/servers/mailServer.ts';
 import { channelSettings } from './fixture.ts';
 
 let fixture: Awaited<ReturnType<typeof spawnSandbox>>;

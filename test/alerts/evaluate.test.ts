@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type MailServer, startMailServer } from '../harness/mailServer.ts';
+import { type MailServer, startMailServer } from '../harness/servers/mailServer.ts';
 import { type AlertFixture, channelSettings, createFixture, storedAlerts } from './fixture.ts';
 
 let fixture: AlertFixture;

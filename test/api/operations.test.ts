@@ -5,8 +5,8 @@ import { dereference } from '../../src/http/openapi/describeSchema.ts';
 import { listErrors } from '../../src/http/openapi/openApi.ts';
 import { startService } from '../../src/main.ts';
 import { endpoints } from '../../src/surfaces/api/endpoints.ts';
-import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { startReceiver } from '../harness/servers/receiver.ts';
 import { startDatabaseProxy } from './databaseProxy.ts';
 import { apiAs, expectApiError } from './support.ts';
 

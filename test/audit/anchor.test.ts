@@ -11,7 +11,7 @@ import { openAnchor, resetAnchor } from '../../src/product/audit/anchors.ts';
 import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { createHead, sealAudit } from '../../src/product/audit/seals.ts';
 import { collectAnchors, verifyAudit, verifyIfDue } from '../../src/product/audit/verification.ts';
-import { startReceiver } from '../harness/receiver.ts';
+import { startReceiver } from '../harness/servers/receiver.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 
 let fixture: TrailFixture;

@@ -13,9 +13,9 @@ import { openAudit } from '../../src/product/audit/openAudit.ts';
 import { createHead, sealAudit } from '../../src/product/audit/seals.ts';
 import type { AuditEntry } from '../../src/product/context.ts';
 import { measureQueues } from '../../src/product/jobs/queueDepth.ts';
-import { test_authority, test_certificate } from '../harness/certificates.ts';
-import { type Received, type Responder, respondWith, startReceiver } from '../harness/receiver.ts';
-import { findRsyslog, startRsyslog, startSyslogServer } from '../harness/syslogServer.ts';
+import { test_authority, test_certificate } from '../harness/servers/certificates.ts';
+import { type Received, type Responder, respondWith, startReceiver } from '../harness/servers/receiver.ts';
+import { findRsyslog, startRsyslog, startSyslogServer } from '../harness/servers/syslogServer.ts';
 import { until } from '../journeys/support.ts';
 import { createTrail, type TrailFixture } from './fixture.ts';
 

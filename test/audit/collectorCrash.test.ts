@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
-import { test_authority } from '../harness/certificates.ts';
 import { runCommand, spawnSandbox } from '../harness/sandbox.ts';
-import { type SyslogServer, startSyslogServer } from '../harness/syslogServer.ts';
+import { test_authority } from '../harness/servers/certificates.ts';
+import { type SyslogServer, startSyslogServer } from '../harness/servers/syslogServer.ts';
 import { until } from '../journeys/support.ts';
 
 let fixture: Awaited<ReturnType<typeof spawnSandbox>>;

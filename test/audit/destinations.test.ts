@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { formatDestination } from '../../src/platform/security/outbound.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
-import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { until } from '../journeys/support.ts';
 
 let fixture: TestSandbox;

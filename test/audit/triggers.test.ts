@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { sealAudit } from '../../src/product/audit/seals.ts';
 import { verifyAudit } from '../../src/product/audit/verification.ts';
-import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { startReceiver } from '../harness/servers/receiver.ts';
 
 let fixture: TestSandbox;
 beforeAll(async () => {

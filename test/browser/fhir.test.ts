@@ -6,7 +6,7 @@ import { redirectUri } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
 import { until } from '../journeys/support.ts';
 import { sendDocument } from '../spec/support/sendDocument.ts';
-import { signIn } from './dashboardFixture.ts';
+import { signIn } from './dashboard/fixture.ts';
 import { endings, focused, type LinkFixture, startLink, untilClosed } from './link/linkFixture.ts';
 
 let fixture: LinkFixture;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accessibilityViolations } from '../harness/browser.ts';
 import { attach, mrn, patient_ehr_id, referralBody } from '../spec/referrals/referralRequests.ts';
-import { type DashboardFixture, expectAccessible, startDashboard } from './dashboardFixture.ts';
+import { type DashboardFixture, expectAccessible, startDashboard } from './dashboard/fixture.ts';
 
 let fixture: DashboardFixture;
 let emr_referral_id: string;

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAuthority } from '../harness/issuer.ts';
 import { newFolder, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { createAuthority } from '../harness/servers/issuer.ts';
 import { runHere } from './support.ts';
 
 const certificate = createAuthority('Application authority').issue({ name: 'application' });

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { providerSettings, startProvider } from '../harness/identityProvider.ts';
 import { freshDatabase, onDatabase } from '../harness/postgres.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
+import { providerSettings, startProvider } from '../harness/servers/identityProvider.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { runHere } from './support.ts';
 

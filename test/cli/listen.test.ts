@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { verifyWebhook } from '../../sdk/src/webhooks.ts';
-import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
 import { runCommand, spawnSandbox, startSandbox } from '../harness/sandbox.ts';
+import { type Receiver, respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { until } from '../journeys/support.ts';
 
 const program = fileURLToPath(new URL('../../dist/bin/chartwire.js', import.meta.url));

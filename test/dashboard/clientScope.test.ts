@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiAs, newClient, type OtherClient } from '../api/support.ts';
-import { createAuthority } from '../harness/issuer.ts';
 import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { createAuthority } from '../harness/servers/issuer.ts';
 import { insertRows } from '../tenancy/insertRows.ts';
 import {
   callEndpoint,

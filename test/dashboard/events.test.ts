@@ -5,7 +5,7 @@ import { verifyWebhook } from '../../src/platform/security/signatures.ts';
 import { toReplay } from '../../web/dashboard/pages/events/replay.ts';
 import { newClient } from '../api/support.ts';
 import { newOperator } from '../harness/operator.ts';
-import { type Responder, respondWith, startReceiver } from '../harness/receiver.ts';
+import { type Responder, respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { until } from '../journeys/support.ts';
 import { polling, startEventsFixture, writeUntil } from './eventsFixture.ts';
 

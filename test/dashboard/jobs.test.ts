@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { JobRow } from '../../web/dashboard/service/api.gen.ts';
 import { newClient } from '../api/support.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
-import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { endPauses, patient, pauseAfterFailure, setFault, until } from '../journeys/support.ts';
 import { finishedCall, lostCall, rejectedCall } from './finishedCalls.ts';
 

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { expectApiError, newClient } from '../api/support.ts';
-import { type Responder, respondWith, startReceiver } from '../harness/receiver.ts';
+import { type Responder, respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { polling, startEventsFixture, writeUntil } from './eventsFixture.ts';
 
 let fixture: Awaited<ReturnType<typeof startEventsFixture>>;

@@ -7,7 +7,7 @@ import { connect } from '../../sql/connect.ts';
 import { StartFailure } from '../../src/catalog/errors.ts';
 import { databaseFailure } from '../../src/platform/db/migrate.ts';
 import { parseDatabaseUrl } from '../../src/platform/db/openServer.ts';
-import { test_authority } from '../harness/certificates.ts';
+import { test_authority } from '../harness/servers/certificates.ts';
 import { startTlsProxy, type TlsProxy } from './tlsProxy.ts';
 
 const parseSsl = (url: string) => parseAddress(url).ssl;

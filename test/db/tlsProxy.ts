@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { test_certificate } from '../harness/certificates.ts';
+import { test_certificate } from '../harness/servers/certificates.ts';
 
 export type TlsProxy = { port: number; close(): Promise<void> };
 

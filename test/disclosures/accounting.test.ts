@@ -8,8 +8,8 @@ import { exportAccounting, findAccountedPatient, readAccounting } from '../../sr
 import { collectDisclosures, recountDisclosures } from '../../src/product/disclosures/disclosures.ts';
 import { newClient } from '../api/support.ts';
 import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
-import { startReceiver } from '../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
+import { startReceiver } from '../harness/servers/receiver.ts';
 import { until } from '../journeys/support.ts';
 import { addClinicRow, type Row } from '../spec/support/emrRecords.ts';
 

@@ -3,7 +3,7 @@ import { findProblems } from '../../src/product/alerts/conditions.ts';
 import { readQueueDepth } from '../../src/product/jobs/queueDepth.ts';
 import { documents } from '../harness/documents.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { infection, type ScannerServer, startScannerServer, stream_bytes_max } from '../harness/scanner.ts';
+import { infection, type ScannerServer, startScannerServer, stream_bytes_max } from '../harness/servers/scanner.ts';
 import { endPauses, untilFailedAttempt } from '../journeys/support.ts';
 import { type DocumentForm, documentForm } from '../spec/documents/documentForm.ts';
 import { attach, referralBody } from '../spec/referrals/referralRequests.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Api } from '../harness/api.ts';
 import { figure, timeoutFor } from '../harness/figure.ts';
-import { respondWith, startReceiver } from '../harness/receiver.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
+import { respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { withGate } from './gate.ts';
 import {
   type Accepted,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
-import { respondWith, startReceiver } from '../harness/receiver.ts';
 import type { TestProcess } from '../harness/sandbox.ts';
+import { respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { type Installation, install } from './installation.ts';
 import { setFault, until } from './support.ts';
 

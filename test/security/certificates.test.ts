@@ -8,8 +8,8 @@ import {
   readForwarded,
   toFingerprint,
 } from '../../src/platform/security/certificates.ts';
-import { test_authority } from '../harness/certificates.ts';
-import { createAuthority } from '../harness/issuer.ts';
+import { test_authority } from '../harness/servers/certificates.ts';
+import { createAuthority } from '../harness/servers/issuer.ts';
 
 const authority = createAuthority('Hillside authority');
 const client = authority.issue({ name: 'chartwire' });

@@ -10,7 +10,7 @@ import {
   startClamd,
   startScannerServer,
   stream_bytes_max,
-} from '../harness/scanner.ts';
+} from '../harness/servers/scanner.ts';
 
 const never = new AbortController().signal;
 const infected = (bytes: number) => Buffer.concat([createPdf(bytes), Buffer.from(infection)]);

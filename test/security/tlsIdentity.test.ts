@@ -6,10 +6,10 @@ import {
   type OutboundRequest,
 } from '../../src/platform/security/outbound.ts';
 import type { TlsIdentity } from '../../src/platform/security/tlsIdentity.ts';
-import { createAuthority, type Issued } from '../harness/issuer.ts';
 import { newFolder } from '../harness/sandbox.ts';
-import { startStrictTlsServer } from '../harness/strictTlsServer.ts';
-import { startTlsReceiver, type TlsOptions, type TlsReceiver } from '../harness/tlsReceiver.ts';
+import { createAuthority, type Issued } from '../harness/servers/issuer.ts';
+import { startStrictTlsServer } from '../harness/servers/strictTlsServer.ts';
+import { startTlsReceiver, type TlsOptions, type TlsReceiver } from '../harness/servers/tlsReceiver.ts';
 
 const private_authority = createAuthority('Hospital authority');
 const clients = createAuthority('Client authority');

@@ -1,4 +1,4 @@
-import { type Received, respondWith, startReceiver } from '../harness/receiver.ts';
+import { type Received, respondWith, startReceiver } from '../harness/servers/receiver.ts';
 
 export type CollectedSpan = {
   name: string;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Api } from '../harness/api.ts';
 import { signInOperator } from '../harness/operator.ts';
-import { startReceiver } from '../harness/receiver.ts';
 import { spawnSandbox, type TestProcess } from '../harness/sandbox.ts';
+import { startReceiver } from '../harness/servers/receiver.ts';
 import { endPauses, setFault, until, untilFailedAttempt } from '../journeys/support.ts';
 import { type CollectedSpan, type Collector, startCollector } from './collector.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Api } from '../harness/api.ts';
-import { startReceiver } from '../harness/receiver.ts';
+import { startReceiver } from '../harness/servers/receiver.ts';
 import { until } from '../journeys/support.ts';
 
 export type InsertedRows = { job_id: number; event_id: string; webhook_id: string; webhook_secret: string };

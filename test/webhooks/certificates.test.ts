@@ -3,9 +3,9 @@ import { removeCertificate, saveCertificate } from '../../src/product/webhooks/c
 import { describeChange, findEndpoint } from '../../src/product/webhooks/endpoints.ts';
 import { addEndpoint, changeEndpoint } from '../../src/product/webhooks/registration.ts';
 import { testEndpoint } from '../../src/product/webhooks/sendWebhook.ts';
-import { createAuthority, type Issued } from '../harness/issuer.ts';
+import { createAuthority, type Issued } from '../harness/servers/issuer.ts';
+import { startTlsReceiver, type TlsOptions, type TlsReceiver } from '../harness/servers/tlsReceiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
-import { startTlsReceiver, type TlsOptions, type TlsReceiver } from '../harness/tlsReceiver.ts';
 import { createFixture, deliverDue, emit, type Fixture, makeDue, readDeliveries, synced } from './fixture.ts';
 
 const authority = createAuthority('Receiver authority');

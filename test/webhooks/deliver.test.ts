@@ -7,7 +7,7 @@ import { stop_reasons } from '../../src/platform/worker/worker.ts';
 import { deliver } from '../../src/product/webhooks/deliver.ts';
 import { retry_delays_ms } from '../../src/product/webhooks/deliveries.ts';
 import { rotateSecret } from '../../src/product/webhooks/secrets.ts';
-import { type Received, respondWith, startReceiver } from '../harness/receiver.ts';
+import { type Received, respondWith, startReceiver } from '../harness/servers/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';
 import {
   claim,

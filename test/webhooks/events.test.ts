@@ -3,7 +3,7 @@ import { newId } from '../../src/catalog/ids.ts';
 import { purgeEvents } from '../../src/product/erasure/retention.ts';
 import { type EventPage, listEvents } from '../../src/product/webhooks/events.ts';
 import { resendEvent } from '../../src/product/webhooks/resend.ts';
-import { respondWith } from '../harness/receiver.ts';
+import { respondWith } from '../harness/servers/receiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 import {
   createFixture,

@@ -19,7 +19,7 @@ import { deliver } from '../../src/product/webhooks/deliver.ts';
 import { emitEvent } from '../../src/product/webhooks/events.ts';
 import { addEndpoint, type EndpointFields } from '../../src/product/webhooks/registration.ts';
 import { freshDatabase, template } from '../harness/postgres.ts';
-import { type Receiver, type Responder, startReceiver } from '../harness/receiver.ts';
+import { type Receiver, type Responder, startReceiver } from '../harness/servers/receiver.ts';
 import { createTenant, type Tenant } from '../harness/tenant.ts';
 
 export type Fixture = Awaited<ReturnType<typeof createFixture>>;

@@ -3,7 +3,7 @@ import type { Tx } from '../../src/platform/db/database.ts';
 import { deliver } from '../../src/product/webhooks/deliver.ts';
 import { clearFailures, findSubscribed, recordFailure } from '../../src/product/webhooks/endpoints.ts';
 import { deferred } from '../harness/deferred.ts';
-import { respondWith } from '../harness/receiver.ts';
+import { respondWith } from '../harness/servers/receiver.ts';
 import { createTenant } from '../harness/tenant.ts';
 import { claim, createFixture, emit, type Fixture, readDeliveries, startEndpoint, synced } from './fixture.ts';
 

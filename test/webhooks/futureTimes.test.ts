@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { boundLeases } from '../../src/platform/db/lease.ts';
 import { boundDeliveryPauses } from '../../src/product/webhooks/deliveries.ts';
-import { respondWith } from '../harness/receiver.ts';
+import { respondWith } from '../harness/servers/receiver.ts';
 import { claim, createFixture, deliverDue, emit, type Fixture, readAttempts, startEndpoint } from './fixture.ts';
 
 let fixture: Fixture;

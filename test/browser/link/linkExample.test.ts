@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../../scripts/freePort.ts';
-import { openLinkWindow } from '../../harness/linkHost.ts';
+import { openLinkWindow } from '../../harness/servers/linkHost.ts';
 import { focused, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;

@@ -6,9 +6,9 @@ import { newClient } from '../../api/support.ts';
 import { accessibilityViolations } from '../../harness/browser.ts';
 import { appFor, redirectUri } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import { type LinkWindow, openLinkWindow } from '../../harness/linkHost.ts';
 import { signInOperator } from '../../harness/operator.ts';
-import { expectAccessible, signIn } from '../dashboardFixture.ts';
+import { type LinkWindow, openLinkWindow } from '../../harness/servers/linkHost.ts';
+import { expectAccessible, signIn } from '../dashboard/fixture.ts';
 import { agree, endings, focused, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;

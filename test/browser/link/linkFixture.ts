@@ -3,8 +3,8 @@ import { expect } from 'vitest';
 import { connect, type Sql } from '../../../src/platform/db/database.ts';
 import { parseDatabaseUrl } from '../../../src/platform/db/openServer.ts';
 import { closeWindows, openBrowser } from '../../harness/browser.ts';
-import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/servers/linkHost.ts';
 import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 
 /** The sandbox product, an application that opens Link, and a browser. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bindings, readAccount } from '../../../src/product/accounts/accounts.ts';
 import { createLinkToken } from '../../../src/product/link/linkTokens.ts';
 import { newClient } from '../../api/support.ts';
-import { openLinkWindow } from '../../harness/linkHost.ts';
+import { openLinkWindow } from '../../harness/servers/linkHost.ts';
 import { focused, type LinkFixture, startLink } from './linkFixture.ts';
 
 let fixture: LinkFixture;

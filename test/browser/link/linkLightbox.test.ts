@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LinkWindow } from '../../harness/linkHost.ts';
+import type { LinkWindow } from '../../harness/servers/linkHost.ts';
 import { endings, focused, type LinkFixture, startLink, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;

@@ -4,9 +4,9 @@ import { runHere } from '../../cli/support.ts';
 import { accessibilityViolations } from '../../harness/browser.ts';
 import { appFor } from '../../harness/fhir/registrations.ts';
 import { type FhirServer, startFhirServer } from '../../harness/fhir/startFhirServer.ts';
-import type { LinkWindow } from '../../harness/linkHost.ts';
 import { signInOperator } from '../../harness/operator.ts';
 import { writeList } from '../../harness/practiceLists.ts';
+import type { LinkWindow } from '../../harness/servers/linkHost.ts';
 import { agree, endings, type LinkFixture, startLink, untilAlert, untilClosed } from './linkFixture.ts';
 
 let fixture: LinkFixture;

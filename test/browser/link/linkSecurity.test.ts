@@ -5,7 +5,7 @@ import type { Connector } from '../../../src/emr/connector.ts';
 import { addLinkToken } from '../../../src/product/link/linkTokens.ts';
 import { startProduction } from '../../api/support.ts';
 import { closeWindows, openBrowser } from '../../harness/browser.ts';
-import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
+import { type LinkHost, type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/servers/linkHost.ts';
 
 /** In production mode, only registered origins are allowed, not even localhost. */
 let production: Awaited<ReturnType<typeof startProduction>>;

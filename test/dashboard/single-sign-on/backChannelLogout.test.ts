@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createLog } from '../../../src/platform/telemetry/log.ts';
-import { type Person, providerSettings, startProvider, type TestProvider } from '../../harness/identityProvider.ts';
 import { newOperator } from '../../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import {
+  type Person,
+  providerSettings,
+  startProvider,
+  type TestProvider,
+} from '../../harness/servers/identityProvider.ts';
 import { type Browser, callback, createBrowser, followProvider, signInAs, visitProvider } from './browsers.ts';
 
 let provider: TestProvider;

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ApiResponse } from '../../harness/api.ts';
-import type { Person, TestProvider } from '../../harness/identityProvider.ts';
+import type { Person, TestProvider } from '../../harness/servers/identityProvider.ts';
 
 export type Browser = ReturnType<typeof createBrowser>;
 

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
-import { type Person, providerSettings, startProvider, type TestProvider } from '../../harness/identityProvider.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import {
+  type Person,
+  providerSettings,
+  startProvider,
+  type TestProvider,
+} from '../../harness/servers/identityProvider.ts';
 import { callback, createBrowser, followProvider, signInAs } from './browsers.ts';
 
 let provider: TestProvider;

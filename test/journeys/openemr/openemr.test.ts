@@ -3,8 +3,8 @@ import type { Api } from '../../harness/api.ts';
 import { linkOpenEmr, newPatient, visit_types } from '../../harness/openemr/linkOpenEmr.ts';
 import { type OpenEmrServer, startOpenEmr } from '../../harness/openemr/startOpenEmr.ts';
 import { signInOperator, type TestOperator } from '../../harness/operator.ts';
-import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type Receiver, startReceiver } from '../../harness/servers/receiver.ts';
 import { sendDocument } from '../../spec/support/sendDocument.ts';
 import { stopScheduledSyncs, until } from '../support.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
+import { type Receiver, startReceiver } from '../../harness/servers/receiver.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { setFault, until } from '../../journeys/support.ts';
 import { type Charts, createCharts, type Fields, anotherPatient as next, type Row } from '../patients/charts.ts';

@@ -14,9 +14,9 @@ import {
   organization,
   writeList,
 } from '../../harness/practiceLists.ts';
-import { type Receiver, respondWith, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type Receiver, respondWith, startReceiver } from '../../harness/servers/receiver.ts';
 
 let fixture: TestSandbox;
 let server: Receiver;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
-import { type Received, type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type Received, type Receiver, startReceiver } from '../../harness/servers/receiver.ts';
 import { until } from '../../journeys/support.ts';
 import { type LinkSteps, linkSteps } from '../../linking/linkSteps.ts';
 import { type ExpiredAccount, expireAccount } from '../support/expireAccount.ts';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addLinkToken } from '../../../src/product/link/linkTokens.ts';
 import { newClient, startProduction } from '../../api/support.ts';
 import { agree, endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/link/linkFixture.ts';
-import { type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/linkHost.ts';
 import { row } from '../../harness/row.ts';
+import { type LinkWindow, openLinkWindow, startLinkHost } from '../../harness/servers/linkHost.ts';
 
 let fixture: LinkFixture;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endings, focused, type LinkFixture, startLink, untilClosed } from '../../browser/link/linkFixture.ts';
-import type { LinkWindow } from '../../harness/linkHost.ts';
 import { row } from '../../harness/row.ts';
+import type { LinkWindow } from '../../harness/servers/linkHost.ts';
 
 let fixture: LinkFixture;
 beforeAll(async () => {

@@ -11,9 +11,9 @@ import {
 } from '../../../src/model/liveChart.ts';
 import { expectApiError } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
-import { type Received, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
+import { type Received, startReceiver } from '../../harness/servers/receiver.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { setFault, until } from '../../journeys/support.ts';
 import { countAcceptedWork } from '../support/databaseState.ts';

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, test } from 'vitest';
-import { respondWith } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
+import { respondWith } from '../../harness/servers/receiver.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { endPauses, until } from '../../journeys/support.ts';
 import { completeCall } from '../support/completedJobs.ts';

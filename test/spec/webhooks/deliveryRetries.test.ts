@@ -1,8 +1,8 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { expectApiError } from '../../api/support.ts';
-import { respondWith } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
+import { respondWith } from '../../harness/servers/receiver.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { interceptTimers } from '../../harness/timers.ts';
 import { endPauses, until } from '../../journeys/support.ts';

@@ -1,9 +1,9 @@
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectApiError, newClient, type OtherClient } from '../../api/support.ts';
-import type { Receiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
+import type { Receiver } from '../../harness/servers/receiver.ts';
 import { sharedSandbox } from '../../harness/sharedSandbox.ts';
 import { completeCall, rejectedWrites } from '../support/completedJobs.ts';
 import { readHeaders, register, removeWebhook, untilReceived, untilStatus } from './receivers.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { apiAs } from '../../api/support.ts';
 import type { ApiResponse } from '../../harness/api.ts';
-import { type Receiver, startReceiver } from '../../harness/receiver.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
+import { type Receiver, startReceiver } from '../../harness/servers/receiver.ts';
 import { until } from '../../journeys/support.ts';
 import {
   type Completed,

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
 import type { Api, ApiResponse } from '../../harness/api.ts';
-import { type Receiver, type Responder, startReceiver } from '../../harness/receiver.ts';
 import type { TestSandbox } from '../../harness/sandbox.ts';
+import { type Receiver, type Responder, startReceiver } from '../../harness/servers/receiver.ts';
 import { until } from '../../journeys/support.ts';
 
 export type Registered = { receiver: Receiver; id: string; secret: string; response: ApiResponse };

@@ -1,6 +1,6 @@
 import { Center, Loader } from '@mantine/core';
 import { Route, Router, Switch } from 'wouter';
-import { ConfirmIdentityProvider } from '../parts/ConfirmIdentity.tsx';
+import { ConfirmIdentityProvider } from '../parts/forms/ConfirmIdentity.tsx';
 import { Toasts } from '../parts/Toasts.tsx';
 import { PatientRequestProvider } from '../service/patientRequest.tsx';
 import { SessionGate } from '../service/session.tsx';

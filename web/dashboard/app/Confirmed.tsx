@@ -1,7 +1,7 @@
 import { Alert, Loader, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { identity_channel } from '../parts/ConfirmIdentity.tsx';
+import { identity_channel } from '../parts/forms/ConfirmIdentity.tsx';
 import { call } from '../service/api.ts';
 import { SignInCard } from './SignInCard.tsx';
 

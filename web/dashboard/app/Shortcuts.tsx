@@ -1,7 +1,7 @@
 import { Kbd, Modal, Switch, Table } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { Fragment, useEffect, useRef } from 'react';
-import { handleListKey } from '../parts/listKeys.ts';
+import { handleListKey } from '../parts/lists/listKeys.ts';
 import type { PageEntry } from './pages.ts';
 
 /** `g` and this key open a page. */

@@ -1,8 +1,8 @@
 import { Alert, Anchor, Button, Divider, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useState } from 'react';
+import { SecretInput } from '../parts/forms/SecretInput.tsx';
 import { Icon } from '../parts/Icon.tsx';
-import { SecretInput } from '../parts/SecretInput.tsx';
 import { type ApiError, type Body, call } from '../service/api.ts';
 import { passkeys_possible, signWithPasskey, suggestPasskeys } from '../service/passkeys.ts';
 import { useStartSession } from '../service/session.tsx';

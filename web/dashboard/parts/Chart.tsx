@@ -1,6 +1,6 @@
 import { Paper, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { type Column, DataTable } from './DataTable.tsx';
+import { type Column, DataTable } from './lists/DataTable.tsx';
 
 type Props<Row> = {
   title: string;

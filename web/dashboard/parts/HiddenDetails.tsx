@@ -3,7 +3,7 @@ import { type Body, call } from '../service/api.ts';
 import { useClient } from '../service/client.tsx';
 import { useSession } from '../service/session.tsx';
 import { errorAt } from './errors.tsx';
-import { FormDialog } from './FormDialog.tsx';
+import { FormDialog } from './forms/FormDialog.tsx';
 
 /** Says that the role hides patient details, and reveals them to those who may. */
 export function HiddenDetails({ kind, id }: Pick<Body<'reveals.create'>, 'kind' | 'id'>) {

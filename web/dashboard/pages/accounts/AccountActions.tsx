@@ -1,8 +1,8 @@
 import { Checkbox, Group, List, Text } from '@mantine/core';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { ActionMenu } from '../../parts/ActionMenu.tsx';
-import { TypedConfirmation } from '../../parts/Erase.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
+import { TypedConfirmation } from '../../parts/forms/Erase.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';

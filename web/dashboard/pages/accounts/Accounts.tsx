@@ -1,10 +1,10 @@
 import { Anchor, Button, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import { Link, Route, Switch } from 'wouter';
-import { ActionMenu } from '../../parts/ActionMenu.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { Erase } from '../../parts/Erase.tsx';
+import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
+import { Erase } from '../../parts/forms/Erase.tsx';
 import { EmptyState, PageTitle } from '../../parts/layout.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

@@ -1,6 +1,6 @@
 import { Anchor, Drawer, Group, List, Stack, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { operationLabels } from '../../parts/labels.ts';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';

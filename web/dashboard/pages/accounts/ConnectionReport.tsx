@@ -1,6 +1,6 @@
 import { Alert, Button, CopyButton, Stack, Text } from '@mantine/core';
-import { type Column, DataTable, TableSection } from '../../parts/DataTable.tsx';
 import { BackLink, PageTitle, Section } from '../../parts/layout.tsx';
+import { type Column, DataTable, TableSection } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';

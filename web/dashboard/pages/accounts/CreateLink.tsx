@@ -1,7 +1,7 @@
 import { Alert, Anchor, Autocomplete, Group, Loader, NativeSelect, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { errorAt } from '../../parts/errors.tsx';
-import { FormDialog, primary } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/forms/FormDialog.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { type ApiError, call } from '../../service/api.ts';

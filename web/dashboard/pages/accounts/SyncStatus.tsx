@@ -1,6 +1,6 @@
 import { Alert, Anchor, Group, Progress, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

@@ -1,10 +1,10 @@
 import { Button, Group, Modal, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { PageTitle } from '../../parts/layout.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

@@ -1,12 +1,12 @@
 import { Anchor, Button, Switch, Text } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { type Column, DataTable, MoreButton } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
-import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/FilterBar.tsx';
 import { list_rows } from '../../parts/Loading.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
-import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { type Column, DataTable, MoreButton } from '../../parts/lists/DataTable.tsx';
+import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/lists/FilterBar.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/lists/Period.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';

@@ -1,11 +1,11 @@
 import { Alert, Button, Center, Stack, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
-import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/FilterBar.tsx';
 import { list_rows } from '../../parts/Loading.tsx';
 import { DocsLink, EmptyState, PageTitle } from '../../parts/layout.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
+import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/lists/FilterBar.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';

@@ -1,9 +1,9 @@
 import { type ButtonProps, Checkbox, Code, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useLocation } from 'wouter';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { ActionMenu } from '../../parts/ActionMenu.tsx';
-import { TypedConfirmation } from '../../parts/Erase.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
+import { TypedConfirmation } from '../../parts/forms/Erase.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Fields } from '../../parts/values.tsx';
 import { call, type ResponseOf } from '../../service/api.ts';

@@ -1,6 +1,6 @@
 import { Group, Text } from '@mantine/core';
-import { CertificateFields, PemInput } from '../../parts/Certificate.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { CertificateFields, PemInput } from '../../parts/forms/Certificate.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { Section } from '../../parts/layout.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';

@@ -1,5 +1,5 @@
 import { Checkbox, Text, TextInput } from '@mantine/core';
-import { FormDialog, primary } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/forms/FormDialog.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';

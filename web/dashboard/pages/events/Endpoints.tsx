@@ -1,8 +1,8 @@
 import { Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { textOr } from '../../parts/labels.ts';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

@@ -1,7 +1,7 @@
 import { Group, NativeSelect } from '@mantine/core';
-import { Filters, TextFilter } from '../../parts/FilterBar.tsx';
 import { DocsLink } from '../../parts/layout.tsx';
-import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { Filters, TextFilter } from '../../parts/lists/FilterBar.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/lists/Period.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { useSession } from '../../service/session.tsx';

@@ -1,10 +1,10 @@
 import { Alert, Anchor, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { BackLink, EmptyState } from '../../parts/layout.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { PayloadViewer } from '../../parts/PayloadViewer.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';

@@ -1,6 +1,6 @@
 import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { type Column, PagedTable } from '../../parts/DataTable.tsx';
+import { type Column, PagedTable } from '../../parts/lists/DataTable.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { AccountName } from '../../parts/values.tsx';

@@ -1,7 +1,7 @@
 import { Tabs } from '@mantine/core';
 import { Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
-import { useCurrentInView } from '../../parts/useCurrentInView.ts';
+import { useCurrentInView } from '../../parts/lists/useCurrentInView.ts';
 import { EndpointPage } from './EndpointPage.tsx';
 import { Endpoints } from './Endpoints.tsx';
 import { EventCatalog } from './EventCatalog.tsx';

@@ -1,8 +1,8 @@
 import { Alert, Group, Stack, Text, Title } from '@mantine/core';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { type Column, PagedTable } from '../../parts/DataTable.tsx';
-import { FormDialog, primary } from '../../parts/FormDialog.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import { FormDialog, primary } from '../../parts/forms/FormDialog.tsx';
 import { EmptyState, Section } from '../../parts/layout.tsx';
+import { type Column, PagedTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

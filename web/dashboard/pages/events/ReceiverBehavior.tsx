@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
-import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { type Body, call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useAction } from '../../service/queries.ts';

@@ -1,7 +1,7 @@
 import { Group, Progress, Stack, Text, TextInput } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useState } from 'react';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { toLocal, toUtc } from '../../parts/Timestamp.tsx';
 import { type ApiError, call, type ResponseOf } from '../../service/api.ts';

@@ -1,4 +1,4 @@
-import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import type { Webhook } from '../../service/types.ts';

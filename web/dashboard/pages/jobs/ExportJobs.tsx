@@ -1,4 +1,4 @@
-import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
 import { callForFile } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';

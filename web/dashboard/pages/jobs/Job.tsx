@@ -1,9 +1,9 @@
 import { Anchor, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
-import { type Column, TableSection } from '../../parts/DataTable.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
 import { BackLink, PageTitle, Section } from '../../parts/layout.tsx';
+import { type Column, TableSection } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

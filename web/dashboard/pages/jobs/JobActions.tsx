@@ -1,6 +1,6 @@
 import { Button, Radio, Stack, Text, Textarea } from '@mantine/core';
 import { Link, useLocation } from 'wouter';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { CopyValue } from '../../parts/values.tsx';
 import { review_outcomes } from '../../service/api.gen.ts';
 import { call } from '../../service/api.ts';

@@ -1,6 +1,6 @@
 import { Badge, CloseButton, Select } from '@mantine/core';
-import { Filters, MrnSearch, TextFilter } from '../../parts/FilterBar.tsx';
-import { countPeriod, PeriodFilter, usePeriod } from '../../parts/Period.tsx';
+import { Filters, MrnSearch, TextFilter } from '../../parts/lists/FilterBar.tsx';
+import { countPeriod, PeriodFilter, usePeriod } from '../../parts/lists/Period.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { failures, job_filters, job_types } from '../../service/api.gen.ts';
 import { useClient } from '../../service/client.tsx';

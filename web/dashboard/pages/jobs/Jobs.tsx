@@ -1,9 +1,9 @@
 import { Button, Group, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { Route, Switch } from 'wouter';
-import { type Column, PagedTable, type Selection } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { DocsLink, PageTitle } from '../../parts/layout.tsx';
+import { type Column, PagedTable, type Selection } from '../../parts/lists/DataTable.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { AccountName } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';

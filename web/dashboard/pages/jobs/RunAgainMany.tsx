@@ -1,7 +1,7 @@
 import { Anchor, List, Progress, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { ApiError, call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 

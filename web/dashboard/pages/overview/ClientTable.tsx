@@ -1,7 +1,7 @@
 import { Anchor } from '@mantine/core';
 import { Link } from 'wouter';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { Section } from '../../parts/layout.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { useSession } from '../../service/session.tsx';
 import type { ClientLoad } from '../../service/types.ts';

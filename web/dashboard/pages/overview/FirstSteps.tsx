@@ -1,7 +1,7 @@
 import { Anchor, Button, Group, Loader, Text, Title } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
-import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { Icon } from '../../parts/Icon.tsx';
 import { Section } from '../../parts/layout.tsx';
 import { Status } from '../../parts/Status.tsx';

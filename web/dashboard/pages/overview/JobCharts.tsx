@@ -1,7 +1,7 @@
 import { BarChart, LineChart } from '@mantine/charts';
 import { useLocation } from 'wouter';
 import { Chart } from '../../parts/Chart.tsx';
-import type { Column } from '../../parts/DataTable.tsx';
+import type { Column } from '../../parts/lists/DataTable.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { ranges } from '../../service/api.gen.ts';
 import { useClient } from '../../service/client.tsx';

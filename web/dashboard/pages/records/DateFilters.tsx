@@ -1,6 +1,6 @@
 import { Button, NativeSelect, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { Filters, MrnSearch, TextFilter } from '../../parts/FilterBar.tsx';
+import { Filters, MrnSearch, TextFilter } from '../../parts/lists/FilterBar.tsx';
 import { useUrlFilters } from '../../service/useUrlFilters.ts';
 import { useOrganization } from './organization.tsx';
 

@@ -1,5 +1,5 @@
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import type { Column } from '../../parts/DataTable.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import type { Column } from '../../parts/lists/DataTable.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { call } from '../../service/api.ts';
 import { useSession } from '../../service/session.tsx';

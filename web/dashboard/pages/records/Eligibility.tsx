@@ -1,6 +1,6 @@
 import { Stack, Text, Title } from '@mantine/core';
-import type { Column } from '../../parts/DataTable.tsx';
 import { BackLink, Section } from '../../parts/layout.tsx';
+import type { Column } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status, statusLabel } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

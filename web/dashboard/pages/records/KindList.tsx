@@ -1,7 +1,7 @@
 import { Button, Group, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import type { Column } from '../../parts/DataTable.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
+import type { Column } from '../../parts/lists/DataTable.tsx';
 import { Status } from '../../parts/Status.tsx';
 import type { PagedId } from '../../service/api.ts';
 import { usePages } from '../../service/queries.ts';

@@ -1,4 +1,4 @@
-import type { Column } from '../../parts/DataTable.tsx';
+import type { Column } from '../../parts/lists/DataTable.tsx';
 import { usePages } from '../../service/queries.ts';
 import type { Order } from '../../service/types.ts';
 import { DateFilters, useDateFilters } from './DateFilters.tsx';

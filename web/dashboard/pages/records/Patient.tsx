@@ -1,10 +1,10 @@
 import { Button, Group, Stack, Title } from '@mantine/core';
 import { Link, useLocation } from 'wouter';
-import { ActionMenu } from '../../parts/ActionMenu.tsx';
-import { type Column, DataTable, PagedTable, type PagedTableProps } from '../../parts/DataTable.tsx';
-import { Erase } from '../../parts/Erase.tsx';
+import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
+import { Erase } from '../../parts/forms/Erase.tsx';
 import { HiddenDetails } from '../../parts/HiddenDetails.tsx';
 import { BackLink, Section } from '../../parts/layout.tsx';
+import { type Column, DataTable, PagedTable, type PagedTableProps } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

@@ -1,6 +1,6 @@
 import { Button, Group, TextInput } from '@mantine/core';
 import { type FormEvent, useRef } from 'react';
-import type { Column } from '../../parts/DataTable.tsx';
+import type { Column } from '../../parts/lists/DataTable.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { usePages } from '../../service/queries.ts';
 import type { Patient } from '../../service/types.ts';

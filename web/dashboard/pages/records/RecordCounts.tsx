@@ -1,5 +1,5 @@
 import { Title } from '@mantine/core';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { kindPath } from './KindList.tsx';
 import { useOrganization } from './organization.tsx';

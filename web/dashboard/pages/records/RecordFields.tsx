@@ -1,7 +1,7 @@
 import { Paper, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Fields } from '../../parts/values.tsx';
 import { Day } from './Day.tsx';

@@ -1,7 +1,7 @@
 import { Group, Title } from '@mantine/core';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { type Column, DataTable, PagedTable } from '../../parts/DataTable.tsx';
+import { type Column, DataTable, PagedTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import type { ApiError, ResponseOf } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';

@@ -1,9 +1,9 @@
 import { Text } from '@mantine/core';
-import { type Column, PagedTable } from '../../parts/DataTable.tsx';
-import { type Filter, FilterBar, useFilters } from '../../parts/FilterBar.tsx';
 import { DocsLink, PageTitle } from '../../parts/layout.tsx';
+import { type Column, PagedTable } from '../../parts/lists/DataTable.tsx';
+import { type Filter, FilterBar, useFilters } from '../../parts/lists/FilterBar.tsx';
+import { PeriodFilter, usePeriod } from '../../parts/lists/Period.tsx';
 import { formatBytes } from '../../parts/PayloadViewer.tsx';
-import { PeriodFilter, usePeriod } from '../../parts/Period.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { api_routes } from '../../service/api.gen.ts';
 import type { RowOf } from '../../service/api.ts';

@@ -1,7 +1,7 @@
 import { Group, Paper, Radio, Stack, Switch, Text, Title } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import { ActionButton } from '../../parts/ActionButton.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { call } from '../../service/api.ts';
 import { useAction } from '../../service/queries.ts';
 import type { SandboxState } from '../../service/types.ts';

@@ -1,5 +1,5 @@
 import type { ButtonProps } from '@mantine/core';
-import { ActionButton } from '../../parts/ActionButton.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 

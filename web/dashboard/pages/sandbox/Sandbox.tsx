@@ -1,7 +1,7 @@
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { Link } from 'wouter';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { PageTitle, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { call } from '../../service/api.ts';

@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';

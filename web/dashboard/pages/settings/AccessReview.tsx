@@ -1,9 +1,9 @@
 import { Alert, Button, Group, SegmentedControl, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { FormDialog, primary } from '../../parts/FormDialog.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import { FormDialog, primary } from '../../parts/forms/FormDialog.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { saveFile } from '../../parts/saveFile.ts';

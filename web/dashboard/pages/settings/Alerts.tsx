@@ -1,9 +1,9 @@
 import { Anchor, Box, Code, Group, List, Stack, Text, Title } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { DocsLink, Section } from '../../parts/layout.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

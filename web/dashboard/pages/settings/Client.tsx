@@ -1,10 +1,10 @@
 import { Button, ColorInput, Group, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useLocation } from 'wouter';
-import { ActionMenu } from '../../parts/ActionMenu.tsx';
-import { Erase } from '../../parts/Erase.tsx';
 import { ErrorAlert, errorAt } from '../../parts/errors.tsx';
-import { LogoField } from '../../parts/LogoField.tsx';
+import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
+import { Erase } from '../../parts/forms/Erase.tsx';
+import { LogoField } from '../../parts/forms/LogoField.tsx';
 import { BackLink } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';

@@ -1,8 +1,8 @@
 import { Group, NativeSelect, NumberInput, Paper, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { call } from '../../service/api.ts';

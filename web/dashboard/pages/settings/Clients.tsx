@@ -1,6 +1,6 @@
 import { Badge, Group, NativeSelect, Text, TextInput } from '@mantine/core';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { FormDialog, primary } from '../../parts/FormDialog.tsx';
+import { FormDialog, primary } from '../../parts/forms/FormDialog.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';

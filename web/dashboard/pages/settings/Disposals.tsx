@@ -1,8 +1,8 @@
 import { Button, Group, Text, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { fieldLabel } from '../../parts/labels.ts';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
 import { call, callForFile, type ResponseOf } from '../../service/api.ts';

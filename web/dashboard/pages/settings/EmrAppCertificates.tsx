@@ -1,6 +1,6 @@
 import { Checkbox, Stack, Text } from '@mantine/core';
-import { CertificateFields, PemInput } from '../../parts/Certificate.tsx';
 import { errorAt } from '../../parts/errors.tsx';
+import { CertificateFields, PemInput } from '../../parts/forms/Certificate.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import type { ApiError } from '../../service/api.ts';
 import type { EmrApp } from '../../service/types.ts';

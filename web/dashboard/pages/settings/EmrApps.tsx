@@ -1,10 +1,10 @@
 import { Badge, Group, NativeSelect, Paper, Stack, Text, Title } from '@mantine/core';
 import { Fragment, useState } from 'react';
-import { ActionMenu } from '../../parts/ActionMenu.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
-import { LogoField } from '../../parts/LogoField.tsx';
+import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
+import { LogoField } from '../../parts/forms/LogoField.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';

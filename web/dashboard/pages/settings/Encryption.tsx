@@ -1,7 +1,7 @@
 import { List, Stack, Text } from '@mantine/core';
-import { DataTable } from '../../parts/DataTable.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { Section } from '../../parts/layout.tsx';
+import { DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { call } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';

@@ -1,6 +1,6 @@
 import { Group, Paper, Text, Textarea, Title } from '@mantine/core';
 import { errorAt } from '../../parts/errors.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
 import { DocsLink } from '../../parts/layout.tsx';
 import { Fields } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';

@@ -1,9 +1,9 @@
 import { Group, Text, TextInput, Title } from '@mantine/core';
-import { ActionButton } from '../../parts/ActionButton.tsx';
-import { ActionMenu } from '../../parts/ActionMenu.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
 import { errorAt } from '../../parts/errors.tsx';
-import { FormDialog, primary } from '../../parts/FormDialog.tsx';
+import { ActionButton } from '../../parts/forms/ActionButton.tsx';
+import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
+import { FormDialog, primary } from '../../parts/forms/FormDialog.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';

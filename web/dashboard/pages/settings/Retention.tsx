@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import { DataTable } from '../../parts/DataTable.tsx';
+import { DataTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { Disposals } from './Disposals.tsx';

@@ -1,9 +1,9 @@
 import { Badge, Code, Group, NativeSelect, Paper, Text, TextInput, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { ActionMenu } from '../../parts/ActionMenu.tsx';
-import { type Column, DataTable } from '../../parts/DataTable.tsx';
-import { TypedConfirmation } from '../../parts/Erase.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
+import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
+import { TypedConfirmation } from '../../parts/forms/Erase.tsx';
+import { FormDialog } from '../../parts/forms/FormDialog.tsx';
+import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { Timestamp, toUtc } from '../../parts/Timestamp.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';

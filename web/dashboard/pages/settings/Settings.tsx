@@ -2,7 +2,7 @@ import { Tabs } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { PageTitle } from '../../parts/layout.tsx';
-import { useCurrentInView } from '../../parts/useCurrentInView.ts';
+import { useCurrentInView } from '../../parts/lists/useCurrentInView.ts';
 import { useSession } from '../../service/session.tsx';
 import { Access, AccessReview } from './AccessReview.tsx';
 import { Alerts } from './Alerts.tsx';

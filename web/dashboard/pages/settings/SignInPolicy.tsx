@@ -1,6 +1,6 @@
 import { Badge, Code, Group, Stack, Text } from '@mantine/core';
-import { type Column, TableSection } from '../../parts/DataTable.tsx';
 import { DocsLink } from '../../parts/layout.tsx';
+import { type Column, TableSection } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import type { ResponseOf } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';

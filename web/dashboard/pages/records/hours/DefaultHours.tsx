@@ -1,6 +1,6 @@
 import { Group, NativeSelect, NumberInput, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
-import { ActionButton } from '../../../parts/ActionButton.tsx';
+import { ActionButton } from '../../../parts/forms/ActionButton.tsx';
 import { EmptyState } from '../../../parts/layout.tsx';
 import { QueryResult } from '../../../parts/QueryResult.tsx';
 import { call } from '../../../service/api.ts';

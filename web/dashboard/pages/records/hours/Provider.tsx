@@ -1,6 +1,6 @@
 import { Alert, Checkbox, Group, NativeSelect, Stack, Text, Title } from '@mantine/core';
-import { ActionButton } from '../../../parts/ActionButton.tsx';
 import { ErrorAlert } from '../../../parts/errors.tsx';
+import { ActionButton } from '../../../parts/forms/ActionButton.tsx';
 import { QueryResult } from '../../../parts/QueryResult.tsx';
 import { Status } from '../../../parts/Status.tsx';
 import { Fields } from '../../../parts/values.tsx';

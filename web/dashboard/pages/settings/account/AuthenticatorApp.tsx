@@ -2,7 +2,7 @@ import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import type { FormEvent } from 'react';
 import { renderSVG } from 'uqr';
 import { ErrorAlert } from '../../../parts/errors.tsx';
-import { FormDialog } from '../../../parts/FormDialog.tsx';
+import { FormDialog } from '../../../parts/forms/FormDialog.tsx';
 import { Copyable } from '../../../parts/values.tsx';
 import { call } from '../../../service/api.ts';
 import { useAction } from '../../../service/queries.ts';

@@ -1,5 +1,5 @@
 import { Group, Stack, Text, TextInput } from '@mantine/core';
-import { FormDialog } from '../../../parts/FormDialog.tsx';
+import { FormDialog } from '../../../parts/forms/FormDialog.tsx';
 import { QueryResult } from '../../../parts/QueryResult.tsx';
 import { Timestamp } from '../../../parts/Timestamp.tsx';
 import { call } from '../../../service/api.ts';

@@ -1,7 +1,7 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import type { FormEvent } from 'react';
 import { ErrorAlert, errorAt } from '../../../parts/errors.tsx';
-import { SecretInput } from '../../../parts/SecretInput.tsx';
+import { SecretInput } from '../../../parts/forms/SecretInput.tsx';
 import { call } from '../../../service/api.ts';
 import { useAction } from '../../../service/queries.ts';
 

@@ -1,5 +1,5 @@
 import { Button, Code, CopyButton, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { FormDialog } from '../../../parts/FormDialog.tsx';
+import { FormDialog } from '../../../parts/forms/FormDialog.tsx';
 import { saveFile } from '../../../parts/saveFile.ts';
 import { call } from '../../../service/api.ts';
 import { useSession } from '../../../service/session.tsx';

@@ -1,5 +1,5 @@
 import { Badge, Group, Stack, Text } from '@mantine/core';
-import { ActionButton } from '../../../parts/ActionButton.tsx';
+import { ActionButton } from '../../../parts/forms/ActionButton.tsx';
 import { QueryResult } from '../../../parts/QueryResult.tsx';
 import { Timestamp } from '../../../parts/Timestamp.tsx';
 import { call, type ResponseOf } from '../../../service/api.ts';
