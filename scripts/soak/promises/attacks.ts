@@ -47,7 +47,7 @@ export const attackPromises: readonly PromiseRow[] = [
     fault: 'Dashboard: CSRF, another origin, an old session, password guessing',
     promise: 'All refused; at most 10 password checks per account in 15 minutes',
     tests: test(
-      'dashboard/session',
+      'dashboard/sign-in/session',
       'is rejected with the CSRF token of another session',
       'cannot sign in from another site',
       'expires after 15 minutes without activity',

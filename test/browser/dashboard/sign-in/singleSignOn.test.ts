@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { providerSettings, startProvider, type TestProvider } from '../../harness/servers/identityProvider.ts';
-import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './fixture.ts';
+import { providerSettings, startProvider, type TestProvider } from '../../../harness/servers/identityProvider.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from '../fixture.ts';
 
 let provider: TestProvider;
 let fixture: DashboardFixture;

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../../scripts/freePort.ts';
-import { newOperator, outdateSignIns } from '../../harness/operator.ts';
-import { providerSettings, startProvider, type TestProvider } from '../../harness/servers/identityProvider.ts';
-import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './fixture.ts';
+import { freePort } from '../../../../scripts/freePort.ts';
+import { newOperator, outdateSignIns } from '../../../harness/operator.ts';
+import { providerSettings, startProvider, type TestProvider } from '../../../harness/servers/identityProvider.ts';
+import { type DashboardFixture, expectAccessible, signIn, startDashboard } from '../fixture.ts';
 
 let provider: TestProvider;
 let fixture: DashboardFixture;

@@ -1,10 +1,10 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../../scripts/freePort.ts';
-import { resetOperator } from '../../../src/product/operators/localAccounts.ts';
-import { newOperator, outdateSignIns } from '../../harness/operator.ts';
-import { type DashboardFixture, expectAccessible, signIn, startDashboard } from './fixture.ts';
+import { freePort } from '../../../../scripts/freePort.ts';
+import { resetOperator } from '../../../../src/product/operators/localAccounts.ts';
+import { newOperator, outdateSignIns } from '../../../harness/operator.ts';
+import { type DashboardFixture, expectAccessible, signIn, startDashboard } from '../fixture.ts';
 
 let fixture: DashboardFixture;
 beforeAll(async () => {

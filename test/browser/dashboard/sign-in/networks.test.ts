@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signInOperator } from '../../harness/operator.ts';
-import { createAuthority } from '../../harness/servers/issuer.ts';
-import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from './fixture.ts';
+import { signInOperator } from '../../../harness/operator.ts';
+import { createAuthority } from '../../../harness/servers/issuer.ts';
+import { chooseFromMenu, type DashboardFixture, expectAccessible, startDashboard } from '../fixture.ts';
 
 const authority = createAuthority('Hillside authority');
 const certificate = authority.issue({ name: 'chartwire' });
