@@ -59,6 +59,8 @@ export const practice_endpoints: readonly Endpoint[] = [
     path: '/practice/v1/sign-in',
     auth: 'link',
     practice_page: 'only',
+    // It asks the EMR.
+    address_cost: 10,
     summary: 'Retrieve what the sign-in of the practice page shows',
     response: LinkSession,
     handle: async ({ ctx, client, link }) => {
