@@ -54,7 +54,7 @@ async function listFreeTimes(db: Database, scope: Scope, request: Record<string,
   const end_date = new Date(Date.parse(start_date) + free_days * 86_400_000).toISOString().slice(0, 10);
   const { results } = await readAvailability(db, scope, {
     ...{ start_date, end_date, provider_ids: provider, calculation_method: 'equal_slots' },
-    max_slot_duration: Math.min(Math.max(Number(readText('duration') ?? 30) || 30, 5), 480),
+    max_slot_duration: Math.min(Math.max(Math.round(Number(readText('duration') ?? 30)) || 30, 5), 480),
     ...(location !== undefined && { location_ids: location }),
     ...(type !== undefined && { visit_type: type }),
   });
