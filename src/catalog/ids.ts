@@ -9,9 +9,9 @@ export function newId(): string {
 /** Overwritten by each id: as bytes, an id takes half the time that its text with hyphens takes. */
 const id_bytes = Buffer.alloc(16);
 
-/** The smallest possible id of a time, which ids start with. */
+/** The smallest possible id of a time, which ids start with. None is older than 1970. */
 export function firstIdAt(moment: Date): string {
-  return moment.getTime().toString(16).padStart(12, '0').padEnd(32, '0');
+  return Math.max(0, moment.getTime()).toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
 /** When an id was created, in milliseconds. */

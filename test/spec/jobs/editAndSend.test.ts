@@ -183,6 +183,10 @@ describe('an edited request', () => {
       expect(response.status, duration).toBe(200);
       expect(response.body.choices.length, duration).toBeGreaterThan(0);
     }
+    for (const datetime of ['9999-12-31T10:00', '2026-02-30', 'tomorrow']) {
+      const sent = { field: 'datetime', request: { ...booking, datetime } };
+      expect((await operator.post(`${path(body.job_id)}/choices`, sent)).status, datetime).toBe(200);
+    }
   });
 
   test('is sent only after a confirmation if a part of the old one is saved', async () => {
