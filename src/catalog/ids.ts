@@ -25,7 +25,10 @@ export function parseId(text: string): string | undefined {
   return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
 }
 
-/** A job id has at most 15 digits, so that it is exact as a JavaScript number. Undefined for any other text. */
+/** A job id has at most 15 digits, so that it is exact as a JavaScript number. */
+export const job_id_max = 999_999_999_999_999;
+
+/** Undefined for any text that is not a job id. */
 export function parseJobId(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { endpoints } from '../../src/surfaces/api/endpoints.ts';
+import { link_endpoints } from '../../src/surfaces/linkpage/endpoints.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { findRecords, listPaths, operator_endpoints, type Records } from './walkEndpoints.ts';
@@ -44,4 +46,22 @@ test('no query of a dashboard endpoint, however unusual, causes a server error',
     }
   }
   expect(failed).toStrictEqual([]);
+});
+
+type Node = { type?: string; maximum?: number; properties?: Record<string, Node>; items?: Node; anyOf?: Node[] };
+
+function listUnlimited({ type, maximum, properties = {}, items, anyOf = [] }: Node, at: string): string[] {
+  return [
+    ...((type === 'integer' || type === 'number') && maximum === undefined ? [at] : []),
+    ...Object.entries(properties).flatMap(([name, each]) => listUnlimited(each, `${at}.${name}`)),
+    ...(items ? listUnlimited(items, `${at}[]`) : []),
+    ...anyOf.flatMap((each) => listUnlimited(each, at)),
+  ];
+}
+
+test('every number in the body of an endpoint has a maximum, as the columns of the database have', async () => {
+  const all = [...endpoints, ...link_endpoints, ...operator_endpoints];
+  expect(all.flatMap(({ id, body }) => listUnlimited(body ?? {}, id))).toStrictEqual([]);
+  const response = await fixture.api.call('POST', '/sandbox/larkspur/open', { body: { job_id: 1e20 } });
+  expect([response.status, response.body.code]).toStrictEqual([400, 'invalid_field']);
 });
