@@ -110,6 +110,8 @@ export const practice_endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: '/practice/v1/account',
     auth: 'practice',
+    // It counts the records of the practice.
+    address_cost: 5,
     summary: 'Retrieve what is linked, and what was read and written',
     response: Type.Object({
       success,

@@ -200,6 +200,24 @@ describe('an edited request', () => {
     expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
   });
 
+  test('is run again in place of its job if it is canceled', async () => {
+    const { job_id } = await rejectedCall(fixture);
+    // A failure after which the same request can succeed, and which has one reason.
+    await fixture.owner`UPDATE jobs SET error = jsonb_set(error::jsonb, '{code}', '"internal"') WHERE id = ${job_id}`;
+    const listRepeatable = async () =>
+      (await operator.get('clients/{client}/overview/repeatable?code=internal')).body.job_ids;
+    expect(await listRepeatable()).toContain(job_id);
+    const copy = await withJobsPaused(fixture, async () => {
+      const { body } = await edit(job_id);
+      expect((await operator.post(`clients/{client}/jobs/${body.job_id}/cancel`)).status).toBe(200);
+      return body.job_id;
+    });
+    expect(await listUnfixed()).toContain(job_id);
+    expect(await listRepeatable()).not.toContain(job_id);
+    expect((await operator.post(`clients/{client}/jobs/${job_id}/run-again`)).status).toBe(409);
+    expect((await operator.post(`clients/{client}/jobs/${copy}/run-again`)).status).toBe(200);
+  });
+
   test('is listed in place of its job if it fails, and is edited in turn', async () => {
     const { job_id } = await unknownMedication();
     const copy = (await edit(job_id)).body.job_id;
