@@ -28,9 +28,14 @@ export function findEditBlocker(job: RerunCandidate): string | undefined {
     blockedByState(job) ??
     blockedByAccount(job) ??
     (job.input_deleted ? 'Its request was deleted after the retention period. Send a new request.' : undefined) ??
-    blockedByWrite(job)
+    blockedByWrite(job) ??
+    (job.restored ? may_be_saved : undefined)
   );
 }
+
+/** An edited copy is a new write, which would not find the earlier one. */
+const may_be_saved =
+  'The database was restored from a backup since, so it may be saved in the EMR. Run it again instead: what is saved is found there.';
 
 function blockedByWrite(job: RerunCandidate): string | undefined {
   const write = writes.find(({ type }) => type === job.type);

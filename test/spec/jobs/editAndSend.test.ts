@@ -271,6 +271,18 @@ describe('editing is refused', () => {
     expect((await operator.post(path(job_id), { request: {}, key: randomUUID() })).status).toBe(404);
   });
 
+  test('for a job of a restored backup until it was run again, because it may have been carried out', async () => {
+    const { job_id } = await rejectedCall(fixture);
+    await fixture.owner`INSERT INTO restores (backup_at, unfinished_jobs, last_job_id, last_step)
+      VALUES (now(), 0, ${job_id}, (SELECT max(n) FROM job_steps))`;
+    await expectRefused(job_id, /restored from a backup/);
+    await setFault(fixture.api, 'create_telephone_encounter', 'refuse', { reason: 'This chart is locked.' });
+    const { body } = await operator.post(`clients/{client}/jobs/${job_id}/run-again`);
+    await fixture.api.untilEvent(body.job_id);
+    expect((await edit(body.job_id)).status).toBe(200);
+    await fixture.owner`DELETE FROM restores`;
+  });
+
   test('for a change of a chart that a later one has replaced', async () => {
     const change = (group_id: string) =>
       fixture.api.call('PATCH', `/v1/patients/${patient(1).mrn}/insurances/85001`, { body: { group_id } });
