@@ -9,9 +9,9 @@ export function newId(): string {
 /** Overwritten by each id: as bytes, an id takes half the time that its text with hyphens takes. */
 const id_bytes = Buffer.alloc(16);
 
-/** The smallest possible id of a time, which ids start with. */
+/** The smallest possible id of a time, which ids start with. None is older than 1970. */
 export function firstIdAt(moment: Date): string {
-  return moment.getTime().toString(16).padStart(12, '0').padEnd(32, '0');
+  return Math.max(0, moment.getTime()).toString(16).padStart(12, '0').padEnd(32, '0');
 }
 
 /** When an id was created, in milliseconds. */
@@ -25,7 +25,10 @@ export function parseId(text: string): string | undefined {
   return /^[0-9a-f]{32}$/.test(bare) ? bare : undefined;
 }
 
-/** A job id has at most 15 digits, so that it is exact as a JavaScript number. Undefined for any other text. */
+/** A job id has at most 15 digits, so that it is exact as a JavaScript number. */
+export const job_id_max = 999_999_999_999_999;
+
+/** Undefined for any text that is not a job id. */
 export function parseJobId(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

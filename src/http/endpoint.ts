@@ -193,7 +193,10 @@ export type EndpointOptions<
   from_anywhere?: true;
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
-  /** What a request without authentication takes from its address's allowance, in ordinary requests. Default: 1. */
+  /**
+   * What a request without authentication, or of the practice page, takes from its address's allowance, in ordinary
+   * requests. Default: 1.
+   */
   address_cost?: number;
   /** What its requests count against in addition to the rate limit (limits/quotas.ts), because they cost more than others. */
   quota?: QuotaName;

@@ -121,10 +121,13 @@ function createAdmission(ctx: Context, endpoint: Endpoint, { limit, limitQuota, 
       const audit = createRequestAudit(ctx, request, caller);
       if (audit) request.audit = audit;
       requireRights(ctx, endpoint, request, caller);
-      // An operator's requests do not count against the client's rate limit.
-      if (caller.client && !caller.operator) applyRateLimit(reply, limit(caller.client.id));
-      requireAccount(endpoint, caller);
-      if (caller.client && !caller.operator) limitQuota(request, reply, endpoint, caller.client.id);
+      // Neither an operator nor anyone who opens the practice page may use up the limits of the application.
+      if (isAtPracticePage(caller)) await address_limit.count(request, endpoint.address_cost ?? 1);
+      else if (caller.client && !caller.operator) {
+        applyRateLimit(reply, limit(caller.client.id));
+        requireAccount(endpoint, caller);
+        limitQuota(request, reply, endpoint, caller.client.id);
+      }
       if (endpoint.method !== 'GET') requireReadableBody(request.headers);
     },
     /** A body may take half a minute to arrive. What was revoked meanwhile does not count for the request. */
@@ -135,6 +138,11 @@ function createAdmission(ctx: Context, endpoint: Endpoint, { limit, limitQuota, 
       requireAccount(endpoint, caller);
     },
   };
+}
+
+/** A sign-in of the page can be started by anyone who knows its address. */
+function isAtPracticePage({ practice, link }: Caller): boolean {
+  return practice !== undefined || link?.purpose.created_in === 'practice_page';
 }
 
 function requireRights(ctx: Context, endpoint: Endpoint, request: FastifyRequest, caller: Caller): void {
@@ -171,9 +179,11 @@ function partsReader(endpoint: Endpoint): (request: FastifyRequest, form: Form |
       query: () => readQuery(raw_query),
       body: () => readBody?.(readRawBody(request, form)),
     });
-    const { client, account, operator } = request.caller ?? anonymous;
+    const { client, account, operator, link, practice } = request.caller ?? anonymous;
+    // The keys of a client are its application's: a person who sent the same one would get the response to another request.
+    const is_person = operator ?? link ?? practice;
     const idempotency =
-      acceptsKey(endpoint) && !operator
+      acceptsKey(endpoint) && !is_person
         ? readIdempotencyKey(idempotencyKeys(request), account?.id ?? client?.id, {
             endpoint: endpoint.id,
             params,

@@ -1,6 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AvailabilityResponse } from '../../src/model/availability.ts';
+import { addDays } from '../../src/platform/time/days.ts';
 import type { TestSandbox } from '../harness/sandbox.ts';
 import { sharedSandbox } from '../harness/sharedSandbox.ts';
 
@@ -135,6 +136,11 @@ describe('availability', () => {
       'daily_appointment_limit and daily_limit_type must be used together',
     ],
     [{ ...on(monday), explain: 'yes' }, 400, 'explain must be a boolean'],
+    [
+      { start_date: monday, end_date: addDays(monday, 92), calculation_method: 'equal_slots', max_slot_duration: '1' },
+      400,
+      'The result has more than 100,000 times: request fewer days, or fewer provider_ids',
+    ],
     [{ ...on(monday), provider_ids: '501,999' }, 404, "Provider with EMR ID '999' not found."],
     [{ ...on(monday), location_ids: 'x' }, 404, "Location with EMR ID 'x' not found."],
     [{ ...on(monday), when: 'soon' }, 400, 'Unexpected query parameters: when'],

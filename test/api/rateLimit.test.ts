@@ -121,6 +121,29 @@ describe('requests without valid credentials are limited by address', () => {
     expect(received.filter((status) => status !== 429)).toHaveLength(2);
   });
 
+  test('the practice page, whose requests take nothing from the limit of the application', async () => {
+    const [account] = await fixture.owner<
+      { id: string }[]
+    >`SELECT replace(id::text, '-', '') AS id FROM accounts LIMIT 1`;
+    const from = { ...anonymous, 'x-forwarded-for': '203.0.113.4' };
+    const entered = await fixture.api.call('POST', '/practice/v1/entry', {
+      headers: from,
+      body: { account: account?.id },
+    });
+    const link_token: string = entered.body.token;
+    const remaining = async () => {
+      const { headers } = await fixture.api.call('GET', '/link/emrs', { headers: { access_token: null } });
+      return Number(headers.get('ratelimit-remaining'));
+    };
+    const at_first = await remaining();
+    const received = await statuses(20, '203.0.113.4', (headers) =>
+      fixture.api.call('GET', '/practice/v1/sign-in', { headers: { ...headers, 'link-token': link_token } }),
+    );
+    expect(received.filter((status) => status === 200).length).toBeLessThanOrEqual(5);
+    expect(received).toContain(429);
+    expect(await remaining()).toBeGreaterThanOrEqual(at_first - 1);
+  });
+
   test('health checks are not limited', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const received = await statuses(100, '203.0.113.2', (headers) => fixture.api.call('GET', path, { headers }));

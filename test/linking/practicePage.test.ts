@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hashToken } from '../../src/platform/security/signatures.ts';
 import { entries_per_hour, written_subjects } from '../../src/product/link/practicePage.ts';
 import { writes } from '../../src/product/writes/writes.ts';
 import { apiAs, expectApiError, newClient } from '../api/support.ts';
@@ -207,6 +208,15 @@ describe('Disconnect', () => {
     expect(entered.body).toStrictEqual({ success: true, state: 'unlinked', token: null });
   });
 
+  test('unlinks each account, whatever Idempotency-Key is sent', async () => {
+    const headers = { 'idempotency-key': 'the same' };
+    for (const user_id of ['first-key', 'second-key']) {
+      const session = await startSession(await link(user_id, 1));
+      expect((await call('POST', 'unlink', { session, headers, body: {} })).status).toBe(200);
+      expect((await view(session)).body.status).toBe('revoked');
+    }
+  });
+
   test('an erased account is unknown to the page', async () => {
     const linked = await link('erased', 1);
     const session = await startSession(linked);
@@ -303,26 +313,33 @@ describe('an account of a FHIR server', () => {
   });
   afterAll(() => server.close());
 
-  test('has a sign-in on the EMR’s own page, for the person who linked it', async () => {
+  const way = { body: { credentials: { way: 'authorization_code' } } };
+  const by_page = { way: 'authorization_code', client_id: 'by-page' };
+
+  /** Signs in on the EMR's own page as the person at this place of the list. */
+  async function signInOnPage(link_token: string, at: number): Promise<void> {
     const redirect_uri = await redirectUri(fixture, server.url);
     server.register({ client_id: 'by-page', redirect_uris: [redirect_uri] });
     const callback_id = redirect_uri.split('/').at(-1);
-    const credentials = { way: 'authorization_code', client_id: 'by-page' };
-    const signInOnPage = async (link_token: string, at: number) => {
-      const { body } = await call('POST', '/link/v1/oauth/start', { link_token, body: { credentials } });
-      const { username = '', password = '' } = server.people[at] ?? {};
-      const form = new URLSearchParams({ username, password, decision: 'allow' });
-      const page = await fetch(body.url, { method: 'POST', body: form, redirect: 'manual' });
-      const query = new URL(page.headers.get('location') ?? '').search;
-      const returned = { query, window: body.window, callback_id };
-      expect((await call('POST', '/link/v1/oauth/finish', { body: returned })).status).toBe(200);
-    };
-    const way = { body: { credentials: { way: 'authorization_code' } } };
-    const link_token = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, org_id: 'paged' });
+    const { body } = await call('POST', '/link/v1/oauth/start', { link_token, body: { credentials: by_page } });
+    const { username = '', password = '' } = server.people[at] ?? {};
+    const form = new URLSearchParams({ username, password, decision: 'allow' });
+    const page = await fetch(body.url, { method: 'POST', body: form, redirect: 'manual' });
+    const query = new URL(page.headers.get('location') ?? '').search;
+    const returned = { query, window: body.window, callback_id };
+    expect((await call('POST', '/link/v1/oauth/finish', { body: returned })).status).toBe(200);
+  }
+
+  /** Links an account as the first person of the list. */
+  async function linkByPage(org_id: string): Promise<string> {
+    const link_token = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, org_id });
     await steps.consent(link_token);
     await signInOnPage(link_token, 0);
-    const linked = await call('POST', '/link/v1/sign-in', { link_token, ...way });
-    const { account_id } = linked.body.practice;
+    return (await call('POST', '/link/v1/sign-in', { link_token, ...way })).body.practice.account_id;
+  }
+
+  test('has a sign-in on the EMR’s own page, for the person who linked it', async () => {
+    const account_id = await linkByPage('paged');
     const stored = () => fixture.owner`SELECT grant_sealed, status, linked_at FROM accounts WHERE id = ${account_id}`;
     const before = await stored();
 
@@ -333,10 +350,34 @@ describe('an account of a FHIR server', () => {
     const { session } = (await call('POST', 'sign-in', { link_token: own, ...way })).body;
     expect((await view(session)).body).toMatchObject({ account_id, status: 'active' });
     expect(await stored()).toStrictEqual(before);
-    const others = await entry(account_id);
-    await signInOnPage(others, 1);
-    const response = await call('POST', 'sign-in', { link_token: others, ...way });
+  });
+
+  test('is not shown to another user of the EMR, whose tokens are forgotten and not revoked', async () => {
+    const link_token = await entry(await linkByPage('of-another'));
+    await signInOnPage(link_token, 1);
+    const response = await call('POST', 'sign-in', { link_token, ...way });
     expectApiError(response, 403, 'The account belongs to another user of the EMR.');
+    // With some servers, an account that this person has linked would end with them.
+    expect(server.ledger.filter(({ path }) => path.endsWith('/revoke'))).toStrictEqual([]);
+    const left = await fixture.owner`SELECT FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`;
+    expect(left).toHaveLength(0);
+  });
+
+  test('is not opened by a token that names the person who linked it', async () => {
+    const account_id = await linkByPage('by-token');
+    const claims = Buffer.from(JSON.stringify({ fhirUser: server.people[0]?.fhir_user })).toString('base64url');
+    const { access_token } = server.personTokens();
+    for (const bearer_token of [`e30.${claims}.forged`, access_token]) {
+      const link_token = await entry(account_id);
+      const sent = server.ledger.length;
+      // A server that says nothing about the token, because it refuses such a search first.
+      server.fail({ kind: 'invalid', method: 'GET', path: '/Patient' });
+      const body = { credentials: { way: 'bearer_token', bearer_token } };
+      const response = await call('POST', 'sign-in', { link_token, body });
+      server.reset();
+      expect([response.status, response.body.code]).toStrictEqual([400, 'emr_page_required']);
+      expect(server.ledger).toHaveLength(sent);
+    }
   });
 
   test('has no sign-in if it was linked with credentials of a program', async () => {

@@ -51,6 +51,11 @@ export function toMonth(day: number): { month: number; nth: number } {
   };
 }
 
+/** The time of a text that has the format `date-time`, which may name a leap second. */
+export function parseDateTime(text: string): Date {
+  return new Date(text.replace(/:60(?=\D|$)/, ':59'));
+}
+
 /**
  * Milliseconds of an ISO 8601 date-time with `Z` or an offset (`-05:00` or `-0500`), to the minute or finer; undefined
  * for any other text.

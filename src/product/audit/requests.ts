@@ -2,6 +2,7 @@ import { firstIdAt, parseId } from '../../catalog/ids.ts';
 import { groupCommit } from '../../platform/db/batches.ts';
 import type { Fragment, Query } from '../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../platform/db/fragments.ts';
+import { parseDateTime } from '../../platform/time/days.ts';
 import type { Context, LoggedRequest, RequestLog } from '../context.ts';
 
 export async function insertRequests(system: Query, requests: readonly LoggedRequest[]): Promise<void> {
@@ -83,8 +84,8 @@ export async function listRequests(
     status === undefined ? undefined : sql`requests.status >= ${at_least} AND requests.status < ${below}`,
     duration_ms_min === undefined ? undefined : sql`duration_ms >= ${duration_ms_min}`,
     before === undefined ? undefined : sql`requests.id < ${before}`,
-    from === undefined ? undefined : sql`requests.id >= ${firstIdAt(new Date(from))}`,
-    to === undefined ? undefined : sql`requests.id < ${firstIdAt(new Date(to))}`,
+    from === undefined ? undefined : sql`requests.id >= ${firstIdAt(parseDateTime(from))}`,
+    to === undefined ? undefined : sql`requests.id < ${firstIdAt(parseDateTime(to))}`,
     searched && matching(sql, searched),
   ].filter((each) => each !== undefined);
   const matches = await sql<RequestRow[]>`

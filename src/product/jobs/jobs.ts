@@ -353,6 +353,11 @@ export async function countUnfinishedWrites(system: Sql): Promise<number> {
   return row?.n ?? 0;
 }
 
+/** Whether a job is from before the newest restore: it may have been run again since the backup. */
+export function isRestored(sql: Query, job_id: Fragment): Fragment {
+  return sql`coalesce(${job_id} <= (SELECT last_job_id FROM restores ORDER BY id DESC LIMIT 1), false)`;
+}
+
 /** A `RestoredOperation` as JSON. Null if the operation was accepted after the newest restore, or if there was none. */
 export function restoredOperation(sql: Query, operation_id: Fragment): Fragment {
   return sql`(

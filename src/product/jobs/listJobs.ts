@@ -2,7 +2,7 @@ import type { FailureCode } from '../../catalog/failures.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
 import { editedCopy } from './editedCopies.ts';
-import type { Job, JobFailure, JobState, ReviewOutcome } from './jobs.ts';
+import { isRestored, type Job, type JobFailure, type JobState, type ReviewOutcome } from './jobs.ts';
 
 /**
  * State filters. A parked job is a queued job that waits for its account to be re-linked. `retrying` are queued or running
@@ -289,6 +289,8 @@ export type RerunCandidate = Pick<
   input_deleted: boolean;
   /** Whether a later operation of the same type for the same patient has succeeded or may still succeed. */
   superseded: boolean;
+  /** Whether it was contained in the newest backup that was restored. */
+  restored: boolean;
 };
 
 /** `lock` keeps others from running the job again until the transaction ends. */
@@ -312,7 +314,7 @@ export async function readRerunCandidate(
                AND step.detail ->> 'not_applied' IS NULL) AS saved_steps,
            operation.input_deleted_at IS NOT NULL AS input_deleted,
            EXISTS (SELECT FROM uploads WHERE operation_id = job.operation_id) AS uploaded,
-           EXISTS (${laterRuns(tx)}) AS superseded
+           EXISTS (${laterRuns(tx)}) AS superseded, ${isRestored(tx, tx`job.id`)} AS restored
       FROM jobs AS job JOIN operations AS operation ON operation.id = job.operation_id
       JOIN accounts AS account ON account.id = job.account_id
       JOIN organizations AS organization ON organization.id = job.organization_id

@@ -8,7 +8,6 @@ import type { Fragment, Tx } from '../../platform/db/database.ts';
 import { getAccount, lockAccount, readAccount, type StoredAccount } from '../accounts/accounts.ts';
 import { currentCredentials, requireConnector } from '../accounts/connectAccount.ts';
 import { findEmrApp } from '../accounts/emrApps.ts';
-import { signOut } from '../accounts/signOutAccounts.ts';
 import type { Context } from '../context.ts';
 import type { JobState } from '../jobs/jobs.ts';
 import { sync_type } from '../records/syncPasses.ts';
@@ -17,7 +16,7 @@ import { addLinkToken, consumeLinkToken, countPracticeEntries, type LinkPurpose 
 import { nameEmr } from './linkView.ts';
 import { removePageSignIn } from './pageSignIns.ts';
 import { addSession, type PracticeSession } from './practiceSessions.ts';
-import { signInForLink } from './publicTokens.ts';
+import { endUnusedSession, signInForLink } from './publicTokens.ts';
 
 /** Each allows a few sign-ins. Enough for people, too few to guess a password through the page. */
 export const entries_per_hour = 10;
@@ -70,11 +69,7 @@ function toPurpose(account: StoredAccount): LinkPurpose {
 
 type SignInInput = { credentials: Credentials; one_time_code: string | undefined };
 
-/**
- * Signs in at the EMR to find out who the person is. The grant is not stored: the session is ended at once. Where the
- * EMR has a page for the sign-in, its tokens are forgotten instead, because some servers that revoke a token also revoke
- * those with which the account was linked.
- */
+/** Signs in at the EMR to find out who the person is. The grant is not stored: the session is ended or forgotten. */
 export async function signInForPractice(
   ctx: Context,
   { client_id }: { client_id: string },
@@ -82,18 +77,15 @@ export async function signInForPractice(
   input: SignInInput,
 ): Promise<SignedInPractice> {
   const person = await signInForLink(ctx, client_id, link_token, { ...input, practice_page: true }).catch(
-    (error: unknown) => {
-      // Its message names the user of the account.
-      if (error instanceof ApiError && error.code === 'emr_user_mismatch') throw apiError('practice_page_other_user');
-      throw error;
+    async (error: unknown) => {
+      if (!(error instanceof ApiError) || error.code !== 'emr_user_mismatch') throw error;
+      await ctx.db.tenant(client_id, (tx) => removePageSignIn(tx, link_token));
+      // The message of the error names the user of the account.
+      throw apiError('practice_page_other_user');
     },
   );
   const { purpose, credentials, signed_in } = person;
-  if (!requireConnector(ctx, purpose.connector).page_sign_in) {
-    await signOut(ctx, purpose, { credentials, grant: signed_in.grant }).catch((cause: unknown) =>
-      ctx.log.warn({ err: cause }, 'the session of a sign-in for the practice page could not be ended'),
-    );
-  }
+  await endUnusedSession(ctx, purpose, { credentials, grant: signed_in.grant });
   const startSession = async (tx: Tx) => {
     if (!(await consumeLinkToken(tx, link_token, purpose.emr_address))) {
       throw apiError('link_token_invalid', undefined, { field: 'link_token' });

@@ -71,7 +71,9 @@ export async function signInForLink(
   const { connector, way, app } = resolved;
   if (way?.app_required && purpose.emr_app_id === null && !sent.key_without_app) throw appRequired(purpose.emr_address);
   const on_page = way?.on_page ?? false;
-  if (on_page && !paged) throw apiError('emr_page_required', { emr: connector.display_name });
+  // The practice page must know who signs in. A token may have been issued to that person for another application.
+  const page_required = on_page ? !paged : sent.practice_page && connector.sign_in_ways !== undefined;
+  if (page_required) throw apiError('emr_page_required', { emr: connector.display_name });
   // The grant from the EMR's page belongs to the credentials used there, whatever was typed since.
   const credentials = on_page && paged ? paged.credentials : resolved.credentials;
   checkCredentials(connector, credentials);
@@ -133,11 +135,25 @@ async function checkUser(
   try {
     requireSameUser(account, user);
   } catch (error) {
-    await signOut(ctx, purpose, access).catch((cause: unknown) =>
-      ctx.log.warn({ err: cause }, 'the session of a rejected sign-in could not be ended'),
-    );
+    await endUnusedSession(ctx, purpose, access);
     throw error;
   }
+}
+
+/**
+ * Ends the session of a sign-in that nothing will use. For the practice page, the tokens of an EMR's page are forgotten
+ * instead: some servers that revoke a token also revoke those with which the person has linked an account.
+ */
+export async function endUnusedSession(
+  ctx: Context,
+  purpose: LinkPurpose,
+  access: { credentials: Credentials; grant: Grant },
+): Promise<void> {
+  const has_page = requireConnector(ctx, purpose.connector).page_sign_in !== undefined;
+  if (purpose.created_in === 'practice_page' && has_page) return;
+  await signOut(ctx, purpose, access).catch((cause: unknown) =>
+    ctx.log.warn({ err: cause }, 'the session of a sign-in that is not used could not be ended'),
+  );
 }
 
 async function signIn(

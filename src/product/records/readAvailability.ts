@@ -8,8 +8,15 @@ import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts'
 import type { Database } from '../../platform/db/database.ts';
 import { daysBetween } from '../../platform/time/days.ts';
 import { withOffset } from '../../platform/time/zones.ts';
-import { findAvailability } from './availability/findAvailability.ts';
-import type { Appointment, AvailabilityInput, Block, Hours, ProviderInput } from './availability/types.ts';
+import { findAvailability, ranges_max, TooManyRanges } from './availability/findAvailability.ts';
+import type {
+  Appointment,
+  Availability,
+  AvailabilityInput,
+  Block,
+  Hours,
+  ProviderInput,
+} from './availability/types.ts';
 import { standard_hours } from './hours.ts';
 import { errorUnlessPending, pendingKinds, referenceError, type Scope } from './readRecords.ts';
 import { formatStart } from './schedule.ts';
@@ -91,10 +98,20 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
   };
   return {
     success: true,
-    results: findAvailability(input),
+    results: findResults(input),
     timezone: stored.timezone,
     ...(pending.length > 0 && { sync: { state: 'pending' as const } }),
   };
+}
+
+function findResults(input: AvailabilityInput): Availability {
+  try {
+    return findAvailability(input);
+  } catch (error) {
+    if (!(error instanceof TooManyRanges)) throw error;
+    const most = ranges_max.toLocaleString('en-US');
+    throw invalid('end_date', `The result has more than ${most} times: request fewer days, or fewer provider_ids`);
+  }
 }
 
 /** Hours that were set through the API apply before the EMR's. */

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { setEditedFrom } from '../jobs/jobs.ts';
 import { type RerunCandidate, readRerunCandidate } from '../jobs/listJobs.ts';
 import type { RegisteredWrite } from './defineWrite.ts';
-import { blockedByAccount, blockedByState } from './rerunJob.ts';
+import { blockedByAccount, blockedByLaterChange, blockedByState } from './rerunJob.ts';
 import { writes } from './writes.ts';
 
 /** A job that cannot be edited and sent again, and why. */
@@ -28,18 +28,23 @@ export function findEditBlocker(job: RerunCandidate): string | undefined {
     blockedByState(job) ??
     blockedByAccount(job) ??
     (job.input_deleted ? 'Its request was deleted after the retention period. Send a new request.' : undefined) ??
-    blockedByWrite(job)
+    blockedByWrite(job) ??
+    (job.restored ? may_be_saved : undefined)
   );
 }
+
+/** An edited copy is a new write, which would not find the earlier one. */
+const may_be_saved =
+  'The database was restored from a backup since, so it may be saved in the EMR. Run it again instead: what is saved is found there.';
 
 function blockedByWrite(job: RerunCandidate): string | undefined {
   const write = writes.find(({ type }) => type === job.type);
   if (!write || write.reads_only) return no_write;
   if (!isEditable(write))
     return 'A change of an existing record cannot be edited here. Your application sends it again.';
-  return write.hasFiles(job.input)
-    ? 'The file was removed when the job finished. Your application sends the document again.'
-    : undefined;
+  if (write.hasFiles(job.input))
+    return 'The file was removed when the job finished. Your application sends the document again.';
+  return blockedByLaterChange(write, job);
 }
 
 function isEditable(write: RegisteredWrite): write is EditableWrite {

@@ -47,9 +47,7 @@ export async function findRerunBlocker(tx: Tx, job: RerunCandidate): Promise<str
     (write?.hasFiles(job.input) && !job.uploaded
       ? 'The file was removed when the job finished. Send the document again.'
       : undefined) ??
-    (write?.overwrites && job.superseded
-      ? 'A later change to the same patient has been requested, and this one would undo it. Send a new request.'
-      : undefined) ??
+    blockedByLaterChange(write, job) ??
     (await write?.rerun_rules?.blocker(tx, job))
   );
 }
@@ -73,6 +71,16 @@ export function blockedByState({
   if (state !== 'needs_review') return undefined;
   if (review_outcome === null) return 'Check in the EMR whether it was saved, and resolve the review first.';
   return review_outcome === 'done' ? 'The review found that it was saved in the EMR.' : undefined;
+}
+
+/** A later change would be undone, also if the request is edited: the fields that stay as they are have earlier values. */
+export function blockedByLaterChange(
+  write: Pick<RegisteredWrite, 'overwrites'> | undefined,
+  { superseded }: Pick<RerunCandidate, 'superseded'>,
+): string | undefined {
+  return write?.overwrites && superseded
+    ? 'A later change to the same patient has been requested, and this one would undo it. Send a new request.'
+    : undefined;
 }
 
 export function blockedByAccount({ account_status }: RerunCandidate): string | undefined {

@@ -59,6 +59,8 @@ export const practice_endpoints: readonly Endpoint[] = [
     path: '/practice/v1/sign-in',
     auth: 'link',
     practice_page: 'only',
+    // It asks the EMR.
+    address_cost: 10,
     summary: 'Retrieve what the sign-in of the practice page shows',
     response: LinkSession,
     handle: async ({ ctx, client, link }) => {
@@ -108,6 +110,8 @@ export const practice_endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: '/practice/v1/account',
     auth: 'practice',
+    // It counts the records of the practice.
+    address_cost: 5,
     summary: 'Retrieve what is linked, and what was read and written',
     response: Type.Object({
       success,

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { apiError } from '../../catalog/errors.ts';
+import { job_id_max } from '../../catalog/ids.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { success, text } from '../../model/fields.ts';
 import type { Client } from '../../product/clients/clients.ts';
@@ -11,7 +12,9 @@ export const open_path = '/sandbox/larkspur/open';
 
 /** What to open: the patient of a job, at what it wrote, or a patient. */
 export const opened_fields = {
-  job_id: Type.Optional(Type.Integer({ minimum: 1, description: 'A finished job about a patient', examples: [1042] })),
+  job_id: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: job_id_max, description: 'A finished job about a patient', examples: [1042] }),
+  ),
   mrn: Type.Optional(
     text({ minLength: 1, maxLength: 200, description: 'The MRN of a patient', examples: ['LK100001'] }),
   ),

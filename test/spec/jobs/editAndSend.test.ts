@@ -5,7 +5,7 @@ import { finishedCall, rejectedCall } from '../../dashboard/finishedCalls.ts';
 import { newOperator, signInOperator, type TestOperator } from '../../harness/operator.ts';
 import { row } from '../../harness/row.ts';
 import { startSandbox, type TestSandbox } from '../../harness/sandbox.ts';
-import { createMarker, setFault } from '../../journeys/support.ts';
+import { createMarker, patient, setFault } from '../../journeys/support.ts';
 import { newPerson } from '../patients/charts.ts';
 import { withJobsPaused } from '../support/pauseJobs.ts';
 
@@ -155,6 +155,11 @@ describe('an edited request', () => {
         { ...request, resolved: true, job_id: 1 },
         { status: 400, body: { code: 'unexpected_fields' } },
       ],
+      // The application would take the event for that of another request.
+      [
+        { ...request, reference: 'of-another-call' },
+        { status: 400, body: { code: 'unexpected_fields', field: 'reference' } },
+      ],
     ];
     const countWrites = () => fixture.owner`SELECT id FROM operations WHERE type <> 'sync'`;
     const before = await countWrites();
@@ -163,6 +168,25 @@ describe('an edited request', () => {
     const body = { request, key: randomUUID(), client_id: 'other', account_id: 'other' };
     expect((await operator.post(path(job_id), body)).body.code).toBe('unexpected_fields');
     expect(await getJob(job_id)).toMatchObject({ edited_copy: null, not_editable: null });
+  });
+
+  test('has free times to choose from, whatever its duration is', async () => {
+    await setFault(fixture.api, 'create_appointment', 'refuse', { reason: 'The desk is closed.' });
+    const { location_id: location, provider_id: provider } = fixture.sandbox.example;
+    const datetime = `${new Date().getUTCFullYear() + 2}-07-09T10:00:00-04:00`;
+    const booking = { mrn: patient(2).mrn, location, provider, type: 'FU', datetime };
+    const { body } = await fixture.api.call('POST', '/v1/appointments', { body: booking });
+    await fixture.api.untilEvent(body.job_id);
+    for (const duration of ['20', '30.5', 'half an hour', '-1', '']) {
+      const sent = { field: 'datetime', request: { ...booking, duration } };
+      const response = await operator.post(`${path(body.job_id)}/choices`, sent);
+      expect(response.status, duration).toBe(200);
+      expect(response.body.choices.length, duration).toBeGreaterThan(0);
+    }
+    for (const datetime of ['9999-12-31T10:00', '2026-02-30', 'tomorrow']) {
+      const sent = { field: 'datetime', request: { ...booking, datetime } };
+      expect((await operator.post(`${path(body.job_id)}/choices`, sent)).status, datetime).toBe(200);
+    }
   });
 
   test('is sent only after a confirmation if a part of the old one is saved', async () => {
@@ -174,6 +198,24 @@ describe('an edited request', () => {
     expect(refused.body.message).toMatch(/create encounter\. Confirm/);
     const { body } = await edit(partial.job_id, { send_saved_again: true });
     expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('telephone_encounter.created');
+  });
+
+  test('is run again in place of its job if it is canceled', async () => {
+    const { job_id } = await rejectedCall(fixture);
+    // A failure after which the same request can succeed, and which has one reason.
+    await fixture.owner`UPDATE jobs SET error = jsonb_set(error::jsonb, '{code}', '"internal"') WHERE id = ${job_id}`;
+    const listRepeatable = async () =>
+      (await operator.get('clients/{client}/overview/repeatable?code=internal')).body.job_ids;
+    expect(await listRepeatable()).toContain(job_id);
+    const copy = await withJobsPaused(fixture, async () => {
+      const { body } = await edit(job_id);
+      expect((await operator.post(`clients/{client}/jobs/${body.job_id}/cancel`)).status).toBe(200);
+      return body.job_id;
+    });
+    expect(await listUnfixed()).toContain(job_id);
+    expect(await listRepeatable()).not.toContain(job_id);
+    expect((await operator.post(`clients/{client}/jobs/${job_id}/run-again`)).status).toBe(409);
+    expect((await operator.post(`clients/{client}/jobs/${copy}/run-again`)).status).toBe(200);
   });
 
   test('is listed in place of its job if it fails, and is edited in turn', async () => {
@@ -227,6 +269,30 @@ describe('editing is refused', () => {
     await fixture.owner`DELETE FROM operations WHERE id = ${operation}`;
     expect((await operator.get(path(job_id))).status).toBe(404);
     expect((await operator.post(path(job_id), { request: {}, key: randomUUID() })).status).toBe(404);
+  });
+
+  test('for a job of a restored backup until it was run again, because it may have been carried out', async () => {
+    const { job_id } = await rejectedCall(fixture);
+    await fixture.owner`INSERT INTO restores (backup_at, unfinished_jobs, last_job_id, last_step)
+      VALUES (now(), 0, ${job_id}, (SELECT max(n) FROM job_steps))`;
+    await expectRefused(job_id, /restored from a backup/);
+    await setFault(fixture.api, 'create_telephone_encounter', 'refuse', { reason: 'This chart is locked.' });
+    const { body } = await operator.post(`clients/{client}/jobs/${job_id}/run-again`);
+    await fixture.api.untilEvent(body.job_id);
+    expect((await edit(body.job_id)).status).toBe(200);
+    await fixture.owner`DELETE FROM restores`;
+  });
+
+  test('for a change of a chart that a later one has replaced', async () => {
+    const change = (group_id: string) =>
+      fixture.api.call('PATCH', `/v1/patients/${patient(1).mrn}/insurances/85001`, { body: { group_id } });
+    await setFault(fixture.api, 'update_patient_insurance', 'refuse', { reason: 'The plan has ended.' });
+    const { job_id } = (await change('EARLIER')).body;
+    await fixture.api.untilEvent(job_id);
+    expect((await getJob(job_id)).not_editable).toBe(null);
+    const later = await fixture.api.untilEvent((await change('LATER')).body.job_id);
+    expect(later.event_type).toBe('patient.insurance.updated');
+    await expectRefused(job_id, /would undo/);
   });
 
   test('for roles that may not change anything, and for jobs of other clients', async () => {

@@ -1872,7 +1872,7 @@ export type Endpoints = {
   'overview.get': { params: { client_id: string }; response: { success: true; overview: Overview } };
   'overview.repeatable': {
     params: { client_id: string };
-    query: { code: string; reason: string };
+    query: { code: string; reason?: string };
     response: { success: true; job_ids: Array<number> };
   };
   'overview.history': {

@@ -34,6 +34,12 @@ type Calendar = { provider: ProviderInput; week: Week | undefined; busy: BusyTim
 type Free = { piece: FreePiece; facility: FacilityShifts };
 type Explained = { explained: ExplainedRange; facility: FacilityShifts | undefined };
 
+/** As many as 100 providers have in a month with visits of 15 minutes; 35 MB of JSON, in a second. */
+export const ranges_max = 100_000;
+
+/** More than `ranges_max`: nothing else would be served while they are described, and they may not fit into memory. */
+export class TooManyRanges extends Error {}
+
 /**
  * Finds when providers are free. Pure: no clock, no I/O. Works in whole minutes: working time is rounded inward and busy
  * time outward, so that no offered minute is partly busy. Sorted by day, provider (in the order of the input), start, facility and
@@ -57,6 +63,7 @@ export function findAvailability(input: AvailabilityInput): Availability {
       for (const each of ranges.free) availability.push(describeFreeRange(input, calendar, day, each));
       for (const each of ranges.explained) explanations.push(explainRange(calendar, day, each));
       if (options.explain && day.skipped) explanations.push(explainSkipped(calendar, day.date, day.skipped));
+      if (availability.length + explanations.length > ranges_max) throw new TooManyRanges();
     }
   }
   return options.explain ? { availability, explanations } : { availability };

@@ -2,6 +2,7 @@ import { firstIdAt } from '../../../catalog/ids.ts';
 import { csvLine } from '../../../platform/csv.ts';
 import type { Query } from '../../../platform/db/database.ts';
 import { type ClientScope, inScope } from '../../../platform/db/fragments.ts';
+import { parseDateTime } from '../../../platform/time/days.ts';
 import { createStamp } from '../../../product/audit/auditRecords.ts';
 import type { Context } from '../../../product/context.ts';
 import type { AuditRecord, AuditSearch } from './schema.ts';
@@ -81,8 +82,8 @@ export function findRecords(sql: Query, query: AuditQuery): Promise<AuditRecord[
     actor_kind === undefined ? undefined : sql`actor_kind = ${actor_kind}`,
     actor === undefined ? undefined : sql`actor = ${actor}`,
     action === undefined ? undefined : sql`action = ${action}`,
-    from === undefined ? undefined : sql`record.id >= ${firstIdAt(new Date(from))}`,
-    to === undefined ? undefined : sql`record.id < ${firstIdAt(new Date(to))}`,
+    from === undefined ? undefined : sql`record.id >= ${firstIdAt(parseDateTime(from))}`,
+    to === undefined ? undefined : sql`record.id < ${firstIdAt(parseDateTime(to))}`,
     before === undefined ? undefined : sql`record.id < ${before}`,
     not_read_by === undefined
       ? undefined

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Static, Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
 import { ApiError, apiError } from '../../../catalog/errors.ts';
 import { parseJobId } from '../../../catalog/ids.ts';
 import { type AnyRequest, bodyPart, type Endpoint, endpoint } from '../../../http/endpoint.ts';
@@ -199,7 +199,7 @@ function findEndpoint({ type }: EditableWrite): Endpoint {
   return api_endpoint;
 }
 
-/** Reads the edited request by the schemas of the endpoint; the client's own reference stays the same. */
+/** Reads the edited request by the schemas of the endpoint. The client's own reference is not part of it and stays. */
 function readSent(
   api_endpoint: Endpoint,
   request: Record<string, unknown>,
@@ -209,9 +209,9 @@ function readSent(
   const [params, body] = [true, false].map((wanted) =>
     Object.fromEntries(Object.entries(request).filter(([name]) => in_path(name) === wanted)),
   );
-  const schema = api_endpoint.body ?? Type.Object({});
-  const sent = { ...body, ...(reference !== null && { reference }) };
-  return { params: params ?? {}, body: reader(schema, bodyPart(api_endpoint))(sent) };
+  const schema: TObject = Type.Omit(api_endpoint.body ?? Type.Object({}), ['reference']);
+  const read = reader(schema, bodyPart(api_endpoint))(body ?? {});
+  return { params: params ?? {}, body: { ...read, ...(reference !== null && { reference }) } };
 }
 
 /** The names of the fields that differ, for the audit log. */

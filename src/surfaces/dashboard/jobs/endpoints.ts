@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { apiError } from '../../../catalog/errors.ts';
-import { parseId } from '../../../catalog/ids.ts';
+import { job_id_max, parseId } from '../../../catalog/ids.ts';
 import { type Endpoint, endpoint, WithHeaders } from '../../../http/endpoint.ts';
 import { details_hidden } from '../../../http/hidePatients.ts';
 import { nullable, success, text } from '../../../model/fields.ts';
@@ -83,7 +83,9 @@ export const jobs_endpoints: readonly Endpoint[] = [
     role: 'support',
     summary: 'Retrieve the MRNs and failure reasons of listed jobs',
     params: Type.Object({ client_id: Type.String() }),
-    body: Type.Object({ job_ids: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1, maxItems: 200 }) }),
+    body: Type.Object({
+      job_ids: Type.Array(Type.Integer({ minimum: 0, maximum: job_id_max }), { minItems: 1, maxItems: 200 }),
+    }),
     response: Type.Object({ success, patients: Type.Array(job_patient) }),
     handle: async ({ ctx, client, body, auditPatients }) => {
       const patients = await readJobPatients(ctx.db, client.id, body.job_ids);

@@ -4,7 +4,7 @@ import type { Reference } from '../../../model/fields.ts';
 import { record_kinds } from '../../../model/records/kinds.ts';
 import type { Database, Fragment, Query } from '../../../platform/db/database.ts';
 import { limitTo } from '../../../platform/db/fragments.ts';
-import { isDate } from '../../../platform/time/days.ts';
+import { addDays, isDate } from '../../../platform/time/days.ts';
 import { readAvailability } from '../../../product/records/readAvailability.ts';
 import type { Scope } from '../../../product/records/readRecords.ts';
 import { writes } from '../../../product/writes/writes.ts';
@@ -41,6 +41,8 @@ function changedFields(input: Record<string, unknown>): Record<string, unknown> 
 const choices_max = 50;
 const free_time: Reference = 'availability.range_start';
 const free_days = 14;
+/** A year with five digits is no date. */
+const last_day = '9999-01-01';
 
 /** The next free times of the provider, location and visit type that the request names. */
 async function listFreeTimes(db: Database, scope: Scope, request: Record<string, unknown>): Promise<Choice[]> {
@@ -50,11 +52,12 @@ async function listFreeTimes(db: Database, scope: Scope, request: Record<string,
   if (provider === undefined) return [];
   const requested = readText('datetime') ?? readText('date') ?? '';
   const today = new Date().toISOString().slice(0, 10);
-  const start_date = isDate(requested.slice(0, 10)) && requested > today ? requested.slice(0, 10) : today;
-  const end_date = new Date(Date.parse(start_date) + free_days * 86_400_000).toISOString().slice(0, 10);
+  const day = requested.slice(0, 10);
+  const start_date = isDate(day) && day > today && day < last_day ? day : today;
+  const end_date = addDays(start_date, free_days);
   const { results } = await readAvailability(db, scope, {
     ...{ start_date, end_date, provider_ids: provider, calculation_method: 'equal_slots' },
-    max_slot_duration: Math.min(Math.max(Number(readText('duration') ?? 30) || 30, 5), 480),
+    max_slot_duration: Math.min(Math.max(Math.round(Number(readText('duration') ?? 30)) || 30, 5), 480),
     ...(location !== undefined && { location_ids: location }),
     ...(type !== undefined && { visit_type: type }),
   });

@@ -98,6 +98,8 @@ const overwriting_types = writes.filter(({ overwrites }) => overwrites).map(({ t
 /** Whether another run of `job` is possible and safe; `findRerunBlocker` decides when it is requested. */
 function canSucceed(sql: Query): Fragment {
   return sql`account.status = 'active' AND operation.input_deleted_at IS NULL
+    -- One that was canceled can be run again itself.
+    AND NOT EXISTS (SELECT FROM operations AS copy WHERE copy.edited_from_job_id = job.id)
     AND (job.type <> ALL (${types_with_files}::text[])
          OR EXISTS (SELECT FROM uploads WHERE uploads.operation_id = job.operation_id))
     AND (job.type <> ALL (${overwriting_types}::text[]) OR NOT EXISTS (${laterRuns(sql)}))`;

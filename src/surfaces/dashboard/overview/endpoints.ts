@@ -58,11 +58,15 @@ export const overview_endpoints: readonly Endpoint[] = [
     audited: false,
     summary: 'List the failed jobs of a group that can succeed if they are run again',
     params: Type.Object({ client_id: Type.String() }),
-    query: Type.Object({ code: Type.String({ maxLength: 100 }), reason: Type.String({ maxLength: 20 }) }),
+    query: Type.Object({
+      code: Type.String({ maxLength: 100 }),
+      /** Absent for a code that has one reason. */
+      reason: Type.Optional(Type.String({ maxLength: 20 })),
+    }),
     response: Type.Object({ success, job_ids: Type.Array(Type.Integer()) }),
-    handle: async ({ ctx, client, query }) => ({
+    handle: async ({ ctx, client, query: { code, reason = '' } }) => ({
       success: true,
-      job_ids: await listRepeatable(ctx.db, client.id, query),
+      job_ids: await listRepeatable(ctx.db, client.id, { code, reason }),
     }),
   }),
   endpoint({

@@ -35,7 +35,7 @@ export const request_search = Type.Object({
   client_id: Type.Optional(Type.String({ maxLength: 100 })),
   endpoint: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
   status: Type.Optional(Type.Enum(['2xx', '4xx', '5xx', 'failed'])),
-  duration_ms_min: Type.Optional(Type.Integer({ minimum: 0 })),
+  duration_ms_min: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
   /** A request ID, or a part of a path. */
   search: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   from: Type.Optional(date_time),
