@@ -283,7 +283,7 @@ describe('editing is refused', () => {
     await fixture.owner`DELETE FROM restores`;
   });
 
-  test('for a change of a chart that a later one has replaced', async () => {
+  test('an update of an insurance that a later one has replaced is not editable', async () => {
     const change = (group_id: string) =>
       fixture.api.call('PATCH', `/v1/patients/${patient(1).mrn}/insurances/85001`, { body: { group_id } });
     await setFault(fixture.api, 'update_patient_insurance', 'refuse', { reason: 'The plan has ended.' });
