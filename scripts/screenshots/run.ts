@@ -46,6 +46,9 @@ const pictures: Record<string, (page: Page, sandbox: Sandbox) => Promise<unknown
   'link-phone': openLink,
 };
 
+/** Where 800 px cut off what the picture is about. */
+const heights: Record<string, number> = { 'dashboard-overview': 1080 };
+
 function openPage(path: string) {
   return (page: Page, { dashboard, client_id }: Sandbox) => page.goto(`${dashboard.url}/clients/${client_id}${path}`);
 }
@@ -89,11 +92,14 @@ async function takePictures(browser: Browser, sandbox: Sandbox): Promise<void> {
   const blank = await browser.newPage();
   for (const [name, open] of Object.entries(pictures).filter(([name]) => isWanted(name))) {
     const context = await browser.newContext({
-      viewport: name.includes('-phone') ? { width: 390, height: 844 } : { width: 1280, height: 800 },
+      viewport: name.includes('-phone') ? { width: 390, height: 844 } : { width: 1280, height: heights[name] ?? 800 },
       colorScheme: name.includes('-dark') ? 'dark' : 'light',
       reducedMotion: 'reduce',
       storageState,
     });
+    // An installation in use.
+    const dismissed = [`chartwire.first-steps.${sandbox.client_id}`, '{"dismissed":true}'];
+    await context.addInitScript(`localStorage.setItem(...${JSON.stringify(dismissed)})`);
     const page = await context.newPage();
     await open(page, sandbox);
     // Where the last click was, a tooltip could open.

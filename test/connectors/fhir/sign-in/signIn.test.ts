@@ -142,15 +142,6 @@ describe('signing out', () => {
     expect(await fhir.signOut?.(endpoint, { credentials, grant })).toBe(true);
   });
 
-  test('finds the revocation endpoint for a grant that does not contain it', async () => {
-    const credentials = bySecret(server);
-    const { grant } = await signedIn(createEndpoint(server.url), credentials);
-    const { revocation_endpoint: _, ...authority } = JSON.parse(grant.authority ?? '');
-    const earlier = { ...grant, authority: JSON.stringify(authority) };
-    expect(await fhir.signOut?.(createEndpoint(server.url), { credentials, grant: earlier })).toBe(true);
-    expect(await reads(grant.access_token)).toBe(401);
-  });
-
   test('is not offered for a bearer token, which was issued to somebody else', async () => {
     const { grant } = await signedIn(createEndpoint(server.url), byToken());
     expect(await fhir.signOut?.(createEndpoint(server.url), { credentials: byToken(), grant })).toBe(false);
