@@ -34,8 +34,8 @@ test('the patient’s row shows the primary insurance', async () => {
   expect(secondary).toMatchObject({ priority: 2, activeFlag: 'Y' });
   expect(Object.keys(primary ?? {})).toEqual(
     (
-      'insuranceId patientId priority companyId companyName payerId subscriberNumber groupNumber planBegins ' +
-      'copayment relationshipCode guarantorId guarantorIsPatient activeFlag planEnds mrn inForceFlag'
+      'insuranceId patientId priority companyId companyName payerId subscriberNumber groupNumber planBegins planEnds ' +
+      'copayment relationshipCode guarantorId guarantorIsPatient activeFlag mrn inForceFlag'
     ).split(' '),
   );
 });
