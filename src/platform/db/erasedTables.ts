@@ -59,16 +59,21 @@ const poll_ms = 100;
 
 type Blocker = { pid: number | null; name: string; since: string | null };
 
-/** A rewrite keeps rows that a transaction can still see, so all that started before now must have ended. */
+/**
+ * A rewrite keeps rows that a transaction can still see, so all that started before now must have ended. A client that has
+ * no database yet is signing in, and reads no rows of tables meanwhile.
+ */
 async function untilOlderSnapshotsEnd(sql: Sql, deadline: number): Promise<void> {
   const [now] = await sql<{ xid: string }[]>`SELECT pg_current_xact_id()::xid::text AS xid`;
   const xid = now?.xid ?? '';
   for (;;) {
     const [blocker] = await sql<Blocker[]>`
-      SELECT pid, coalesce(nullif(application_name, ''), backend_type) AS name, xact_start::text AS since
+      (SELECT pid, coalesce(nullif(application_name, ''), backend_type) AS name, xact_start::text AS since
         FROM pg_stat_activity
-       WHERE pid <> pg_backend_pid() AND (datname = current_database() OR datname IS NULL)
+       WHERE pid <> pg_backend_pid()
+         AND (datname = current_database() OR (datname IS NULL AND backend_type <> 'client backend'))
          AND greatest(age(backend_xmin), age(backend_xid)) >= age(${xid}::xid)
+       ORDER BY datname IS NULL LIMIT 1)
       UNION ALL SELECT NULL, 'prepared transaction ' || gid, prepared::text FROM pg_prepared_xacts
        WHERE database = current_database() AND age(transaction) >= age(${xid}::xid)
       UNION ALL SELECT active_pid, 'replication slot ' || slot_name, NULL FROM pg_replication_slots
