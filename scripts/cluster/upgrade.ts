@@ -1,7 +1,8 @@
 /**
  * `npm run check:upgrade -- <folder>`: a rolling upgrade from the version in the folder (a release folder, or a checkout
- * that was built; 0.1.0 or later) to this one. Two API processes and two workers of the earlier version are replaced one after the other
- * while clients write through HAProxy, so that both versions run on the new schema; then the invariants are checked.
+ * that was built; 0.1.0 or later) to this one. Two API processes and two workers of the earlier version are replaced
+ * one after the other while clients write through HAProxy, so that both versions run on the new schema; then the
+ * invariants are checked.
  */
 import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';

@@ -122,12 +122,12 @@ function createAdmission(ctx: Context, endpoint: Endpoint, { limit, limitQuota, 
       if (audit) request.audit = audit;
       requireRights(ctx, endpoint, request, caller);
       // Neither an operator nor anyone who opens the practice page may use up the limits of the application.
-      if (isAtPracticePage(caller)) await address_limit.count(request, endpoint.address_cost ?? 1);
-      else if (caller.client && !caller.operator) {
-        applyRateLimit(reply, limit(caller.client.id));
-        requireAccount(endpoint, caller);
-        limitQuota(request, reply, endpoint, caller.client.id);
-      }
+      const at_practice_page = isAtPracticePage(caller);
+      const application = caller.operator || at_practice_page ? undefined : caller.client;
+      if (at_practice_page) await address_limit.count(request, endpoint.address_cost ?? 1);
+      if (application) applyRateLimit(reply, limit(application.id));
+      requireAccount(endpoint, caller);
+      if (application) limitQuota(request, reply, endpoint, application.id);
       if (endpoint.method !== 'GET') requireReadableBody(request.headers);
     },
     /** A body may take half a minute to arrive. What was revoked meanwhile does not count for the request. */

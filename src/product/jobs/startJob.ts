@@ -23,8 +23,8 @@ const start_batch: Batch<Lease, Awaited<ReturnType<typeof startNextJobs>>[number
 };
 
 /**
- * Starts the job at the head of each lane (`start_jobs` in 0011_jobs.sql) and adds the start to its timeline. Returns `idle` for a lane
- * without a job, which is deleted, and `lost` for one that this worker no longer holds.
+ * Starts the job at the head of each lane (`start_jobs` in 0011_jobs.sql) and adds the start to its timeline. Returns
+ * `idle` for a lane without a job, which is deleted, and `lost` for one that this worker no longer holds.
  */
 export async function startNextJobs(tx: Tx, leases: readonly Lease[]): Promise<(Job | 'idle' | 'lost')[]> {
   const ids = leases.map(({ id }) => id);
