@@ -194,10 +194,10 @@ export type EndpointOptions<
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
   /**
-   * What a request without authentication, or of the practice page, takes from its address's allowance, in ordinary
-   * requests. Default: 1.
+   * What a request takes, in ordinary requests, from the allowance of its address (without authentication, or of the
+   * practice page) or of its link. Default: 1.
    */
-  address_cost?: number;
+  cost?: number;
   /** What its requests count against in addition to the rate limit (limits/quotas.ts), because they cost more than others. */
   quota?: QuotaName;
   /** The operation that the account's EMR must support, and its name in the error message. */

@@ -39,8 +39,12 @@ export async function showToOperator(
  */
 function isHiddenFrom(endpoint: Endpoint, operator: Operator, client_id: string | undefined): boolean {
   if (client_id !== undefined) return roleIn(operator, client_id) === 'support';
-  if (requiredRole(endpoint) !== 'support') return false;
-  return operator.all_clients ? operator.role === 'support' : operator.clients.some(({ role }) => role === 'support');
+  return requiredRole(endpoint) === 'support' && !seesPatients(operator);
+}
+
+/** Whether an operator sees patient details in a list across clients. */
+export function seesPatients({ all_clients, role, clients }: Operator): boolean {
+  return all_clients ? role !== 'support' : clients.every((each) => each.role !== 'support');
 }
 
 /**

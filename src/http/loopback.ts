@@ -32,6 +32,8 @@ export function redirectToName(ctx: { readonly base_url: string }) {
     if (hostname !== 'localhost') return undefined;
     const by_address = request.host === `127.0.0.1:${port}` || request.host === `[::1]:${port}`;
     if (!by_address || !['GET', 'HEAD'].includes(request.method)) return undefined;
+    // A request to a proxy has a whole URL.
+    if (!request.url.startsWith('/')) return undefined;
     if (!request.headers.accept?.includes('text/html')) return undefined;
     return reply.redirect(`${origin}${request.url}`, 307);
   };

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { TObject } from 'typebox';
 import { ApiError, apiError } from '../catalog/errors.ts';
+import { hashToken } from '../platform/security/signatures.ts';
 import type { Context } from '../product/context.ts';
 import { requireSecondPerson } from './approvals.ts';
 import { anonymous, authenticate, type Caller, hashCaller } from './auth/authenticate.ts';
@@ -39,6 +40,7 @@ import { reader, rejectUnstorable, withErrors } from './validate.ts';
 
 type Limits = {
   limit: RateLimiter;
+  limitLink: RateLimiter;
   limitQuota: QuotaLimiter;
   limitForms: FormLimiter;
   address_limit: AddressLimit;
@@ -104,7 +106,7 @@ function filesReader(endpoint: Endpoint, body_max: number): ((request: FastifyRe
 }
 
 /** Identifies the caller and checks what they may do: with the headers, and again after a body that took long. */
-function createAdmission(ctx: Context, endpoint: Endpoint, { limit, limitQuota, address_limit }: Limits) {
+function createAdmission(ctx: Context, endpoint: Endpoint, { limit, limitLink, limitQuota, address_limit }: Limits) {
   const identify = async (request: FastifyRequest) => {
     request.admitted_ms = performance.now();
     request.caller =
@@ -121,10 +123,11 @@ function createAdmission(ctx: Context, endpoint: Endpoint, { limit, limitQuota, 
       const audit = createRequestAudit(ctx, request, caller);
       if (audit) request.audit = audit;
       requireRights(ctx, endpoint, request, caller);
-      // Neither an operator nor anyone who opens the practice page may use up the limits of the application.
-      const at_practice_page = isAtPracticePage(caller);
-      const application = caller.operator || at_practice_page ? undefined : caller.client;
-      if (at_practice_page) await address_limit.count(request, endpoint.address_cost ?? 1);
+      // Neither an operator nor a person who opens Link or the practice page may use up the limits of the application.
+      const { operator, link, practice, client } = caller;
+      const application = operator || link || practice ? undefined : client;
+      if (isAtPracticePage(caller)) await address_limit.count(request, endpoint.cost ?? 1);
+      else if (link) applyRateLimit(reply, limitLink(hashToken(link.token).toString('hex'), endpoint.cost));
       if (application) applyRateLimit(reply, limit(application.id));
       requireAccount(endpoint, caller);
       if (application) limitQuota(request, reply, endpoint, application.id);

@@ -24,6 +24,9 @@ import { connectErrorSender, parseErrorSender, sendError, toApiError } from './s
 /** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */
 const hsts = 'max-age=31536000';
 
+/** What a person and the page need for one link: it is polled every second, and may be loaded ten times at once. */
+const link_limits = { per_second: 5, burst: 250 };
+
 /** Serves the declared endpoints: authentication, rate limits, validation, idempotency, audit and error responses. */
 export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDraining = () => false): FastifyInstance {
   const server = Fastify({
@@ -71,10 +74,11 @@ export function buildServer(ctx: Context, endpoints: readonly Endpoint[], isDrai
   server.register(multipart);
 
   const limit = shared.share('client', rateLimiter(rate_limit, rate_burst));
+  const limitLink = shared.share('link', rateLimiter(link_limits.per_second, link_limits.burst));
   const limitQuota = createQuotas(shared);
   const limitForms = formLimiter(documentsMax(ctx.config.uploads_parallel));
   for (const endpoint of endpoints) {
-    addRoute(ctx, server, endpoint, { limit, limitQuota, limitForms, address_limit, streams });
+    addRoute(ctx, server, endpoint, { limit, limitLink, limitQuota, limitForms, address_limit, streams });
   }
   return server;
 }
@@ -88,7 +92,7 @@ function addRequestHook(ctx: Context, server: FastifyInstance, address_limit: Ad
     if (countHosts(request.raw.rawHeaders) > 1) return done(apiError('request_malformed'));
     const { address_limiting = 'every_request', endpoint } = request.routeOptions.config;
     if (address_limiting !== 'every_request') return done();
-    address_limit.count(request, endpoint?.address_cost ?? 1).then(() => done(), done);
+    address_limit.count(request, endpoint?.cost ?? 1).then(() => done(), done);
   });
 }
 

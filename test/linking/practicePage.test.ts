@@ -313,6 +313,7 @@ describe('an account of a FHIR server', () => {
   });
   afterAll(() => server.close());
 
+  const at_server = () => ({ emr_name: 'fhir', emr_instance_domain: server.url });
   const way = { body: { credentials: { way: 'authorization_code' } } };
   const by_page = { way: 'authorization_code', client_id: 'by-page' };
 
@@ -331,15 +332,17 @@ describe('an account of a FHIR server', () => {
   }
 
   /** Links an account as the first person of the list. */
-  async function linkByPage(org_id: string): Promise<string> {
-    const link_token = await steps.linkToken({ emr_name: 'fhir', emr_instance_domain: server.url, org_id });
+  async function linkByPage(org_id: string): Promise<{ account_id: string; public_token: string }> {
+    const link_token = await steps.linkToken({ ...at_server(), org_id, user_id: org_id });
     await steps.consent(link_token);
     await signInOnPage(link_token, 0);
-    return (await call('POST', '/link/v1/sign-in', { link_token, ...way })).body.practice.account_id;
+    const { body } = await call('POST', '/link/v1/sign-in', { link_token, ...way });
+    return { account_id: body.practice.account_id, public_token: body.public_token };
   }
+  const revocations = () => server.ledger.filter(({ path }) => path.endsWith('/revoke'));
 
   test('has a sign-in on the EMR’s own page, for the person who linked it', async () => {
-    const account_id = await linkByPage('paged');
+    const { account_id } = await linkByPage('paged');
     const stored = () => fixture.owner`SELECT grant_sealed, status, linked_at FROM accounts WHERE id = ${account_id}`;
     const before = await stored();
 
@@ -353,18 +356,18 @@ describe('an account of a FHIR server', () => {
   });
 
   test('is not shown to another user of the EMR, whose tokens are forgotten and not revoked', async () => {
-    const link_token = await entry(await linkByPage('of-another'));
+    const link_token = await entry((await linkByPage('of-another')).account_id);
     await signInOnPage(link_token, 1);
     const response = await call('POST', 'sign-in', { link_token, ...way });
     expectApiError(response, 403, 'The account belongs to another user of the EMR.');
     // With some servers, an account that this person has linked would end with them.
-    expect(server.ledger.filter(({ path }) => path.endsWith('/revoke'))).toStrictEqual([]);
+    expect(revocations()).toStrictEqual([]);
     const left = await fixture.owner`SELECT FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`;
     expect(left).toHaveLength(0);
   });
 
   test('is not opened by a token that names the person who linked it', async () => {
-    const account_id = await linkByPage('by-token');
+    const { account_id } = await linkByPage('by-token');
     const claims = Buffer.from(JSON.stringify({ fhirUser: server.people[0]?.fhir_user })).toString('base64url');
     const { access_token } = server.personTokens();
     for (const bearer_token of [`e30.${claims}.forged`, access_token]) {
@@ -378,6 +381,23 @@ describe('an account of a FHIR server', () => {
       expect([response.status, response.body.code]).toStrictEqual([400, 'emr_page_required']);
       expect(server.ledger).toHaveLength(sent);
     }
+  });
+
+  test('is not re-linked by another user of the EMR, whose tokens are forgotten as well', async () => {
+    const { account_id, public_token } = await linkByPage('re-linked');
+    const { token: access_token } = (await steps.exchange(public_token)).body;
+    const link_token = await steps.linkToken({
+      ...{ ...at_server(), org_id: 're-linked', user_id: 're-linked', access_token },
+    });
+    await steps.consent(link_token);
+    await signInOnPage(link_token, 1);
+    const response = await call('POST', '/link/v1/sign-in', { link_token, ...way });
+    expect(response.body.code).toBe('emr_user_mismatch');
+    expect(revocations()).toStrictEqual([]);
+    // The person who linked the account still can.
+    await signInOnPage(link_token, 0);
+    const again = await call('POST', '/link/v1/sign-in', { link_token, ...way });
+    expect(again.body.practice?.account_id, JSON.stringify(again.body)).toBe(account_id);
   });
 
   test('has no sign-in if it was linked with credentials of a program', async () => {

@@ -84,7 +84,7 @@ const fills: Fills = {
   legal_hold_active: { hold: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   claim_exists: { claim_id: '01a1c5f0a4e87b21b3d94c6f7a8e9012' },
   first_sync_pending: { list: 'providers' },
-  edited_copy_exists: { job_id: '1043' },
+  edited_copy_exists: { job_id: '1043', next: 'Use what that job creates instead.' },
   job_not_editable: { reason: 'The job has not finished yet.' },
   job_not_repeatable: { reason: 'The job has not finished yet.' },
   job_not_openable: { reason: 'Job 1042 has not finished yet. Open it after its event.' },

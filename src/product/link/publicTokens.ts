@@ -141,16 +141,15 @@ async function checkUser(
 }
 
 /**
- * Ends the session of a sign-in that nothing will use. For the practice page, the tokens of an EMR's page are forgotten
- * instead: some servers that revoke a token also revoke those with which the person has linked an account.
+ * Ends the session of a sign-in that nothing will use. Tokens of an EMR with a sign-in page are forgotten instead: some
+ * servers that revoke a token also revoke those with which the person has linked an account.
  */
 export async function endUnusedSession(
   ctx: Context,
   purpose: LinkPurpose,
   access: { credentials: Credentials; grant: Grant },
 ): Promise<void> {
-  const has_page = requireConnector(ctx, purpose.connector).page_sign_in !== undefined;
-  if (purpose.created_in === 'practice_page' && has_page) return;
+  if (requireConnector(ctx, purpose.connector).page_sign_in) return;
   await signOut(ctx, purpose, access).catch((cause: unknown) =>
     ctx.log.warn({ err: cause }, 'the session of a sign-in that is not used could not be ended'),
   );

@@ -32,6 +32,8 @@ export const link_endpoints: readonly Endpoint[] = [
     method: 'GET',
     path: '/link/v1/session',
     auth: 'link',
+    // It asks the EMR.
+    cost: 25,
     summary: 'Retrieve what the Link page shows',
     response: LinkSession,
     handle: async ({ ctx, client, link }) => {

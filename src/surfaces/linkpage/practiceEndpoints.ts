@@ -38,7 +38,7 @@ export const practice_endpoints: readonly Endpoint[] = [
     path: '/practice/v1/entry',
     auth: 'none',
     // Each one leads to sign-ins at an EMR.
-    address_cost: 10,
+    cost: 10,
     summary: 'Start a sign-in at the EMR of an account',
     body: Type.Object({ account: Type.String({ maxLength: 64 }) }),
     response: Type.Object({
@@ -60,7 +60,7 @@ export const practice_endpoints: readonly Endpoint[] = [
     auth: 'link',
     practice_page: 'only',
     // It asks the EMR.
-    address_cost: 10,
+    cost: 10,
     summary: 'Retrieve what the sign-in of the practice page shows',
     response: LinkSession,
     handle: async ({ ctx, client, link }) => {
@@ -111,7 +111,7 @@ export const practice_endpoints: readonly Endpoint[] = [
     path: '/practice/v1/account',
     auth: 'practice',
     // It counts the records of the practice.
-    address_cost: 5,
+    cost: 5,
     summary: 'Retrieve what is linked, and what was read and written',
     response: Type.Object({
       success,

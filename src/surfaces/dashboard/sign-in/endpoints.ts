@@ -47,7 +47,7 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     path: '/dashboard/api/session',
     auth: 'none',
     // A password check takes 20 ms of a core and 19 MiB.
-    address_cost: 25,
+    cost: 25,
     summary: 'Sign in',
     body: Type.Object({ email: Type.String({ maxLength: 320 }), password, code }),
     response: Type.Object({ success, session }),
@@ -80,7 +80,7 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     path: '/dashboard/api/session/passkey-options',
     auth: 'none',
     // It stores a row for five minutes.
-    address_cost: 5,
+    cost: 5,
     summary: 'Start a sign-in with a passkey',
     body: Type.Object({}),
     response: Type.Object({ success, options: Type.Unknown() }),
@@ -96,7 +96,7 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     method: 'POST',
     path: '/dashboard/api/session/passkey',
     auth: 'none',
-    address_cost: 5,
+    cost: 5,
     summary: 'Sign in with a passkey',
     body: Type.Object({ passkey: passkey_assertion }),
     response: Type.Object({ success, session }),
@@ -202,7 +202,7 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     path: '/dashboard/api/single-sign-on',
     auth: 'none',
     // Each leaves a row in the database for 10 minutes, and allows one request to the provider.
-    address_cost: 10,
+    cost: 10,
     summary: 'Start a sign-in at the identity provider',
     body: Type.Object({
       /** The page to return to. */
@@ -261,7 +261,7 @@ export const sign_in_endpoints: readonly Endpoint[] = [
     path: '/dashboard/api/invitations/accept',
     auth: 'none',
     // Hashing a password takes 20 ms of a core and 19 MiB.
-    address_cost: 25,
+    cost: 25,
     summary: 'Accept an invitation with a name and a password, and sign in',
     body: Type.Object({
       token: invitation_token,

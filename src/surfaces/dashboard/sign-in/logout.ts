@@ -13,7 +13,7 @@ export const providerLogout = endpoint({
   // The provider need not be in the networks of the people who use the dashboard. It changes nothing but ends sessions.
   from_anywhere: true,
   // A signature is checked, and the provider's keys may be read.
-  address_cost: 5,
+  cost: 5,
   summary: 'End the sessions of a person who has signed out at the identity provider',
   url_encoded: true,
   body: Type.Object({ logout_token: secret({ maxLength: 12_000 }) }),
