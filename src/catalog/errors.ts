@@ -242,8 +242,7 @@ export const errors = {
   job_not_editable: { status: 409, message: '{reason}' },
   edited_copy_exists: {
     status: 409,
-    message:
-      'An operator has edited the failed request and sent it again as job {job_id}. Use what that job creates instead.',
+    message: 'An operator has edited the failed request and sent it again as job {job_id}. {next}',
   },
   job_not_reviewable: { status: 409, message: 'This job is not waiting for review, or has already been reviewed.' },
   master_key_in_settings: {

@@ -54,8 +54,8 @@ export type RequestSearch = {
   /** Date-times; `to` is exclusive. */
   from?: string | undefined;
   to?: string | undefined;
-  /** A request's ID, or a part of its path. `endpoints`: those whose path contains it. */
-  search?: { text: string; endpoints: readonly string[] } | undefined;
+  /** A request's ID, or a part of its path. `endpoints`: those whose path contains it. `sent_paths`: search them too. */
+  search?: { text: string; endpoints: readonly string[]; sent_paths: boolean } | undefined;
   /** The last request of the previous page. */
   before?: string | undefined;
   page_size?: number | undefined;
@@ -100,10 +100,11 @@ export async function listRequests(
   return { rows, next: matches.length > page_size ? (rows.at(-1)?.id ?? null) : null };
 }
 
-function matching(sql: Query, { text, endpoints }: NonNullable<RequestSearch['search']>): Fragment {
+function matching(sql: Query, { text, endpoints, sent_paths }: NonNullable<RequestSearch['search']>): Fragment {
   const id = parseId(text.toLowerCase());
   if (id !== undefined) return sql`requests.id = ${id}`;
-  return sql`(endpoint = ANY (${[...endpoints]}) OR strpos(lower(coalesce(sent_path, path)), ${text.toLowerCase()}) > 0)`;
+  const shown = sent_paths ? sql`coalesce(sent_path, path)` : sql`path`;
+  return sql`(endpoint = ANY (${[...endpoints]}) OR strpos(lower(${shown}), ${text.toLowerCase()}) > 0)`;
 }
 
 /** Creates the partitions of the next days and deletes expired requests, whole days at once. Returns the days deleted. */

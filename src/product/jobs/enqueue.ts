@@ -5,7 +5,7 @@ import type { Database, Fragment, Query, Tx } from '../../platform/db/database.t
 import type { Audit, AuditEntry, Context } from '../context.ts';
 import { editedCopy } from './editedCopies.ts';
 import { type IdempotencyKey, insertOperationKeys, key_wait } from './idempotencyKeys.ts';
-import { insertJobs, insertOperations, type Operation, updateOperation } from './jobs.ts';
+import { type EditedCopy, insertJobs, insertOperations, type Operation, updateOperation } from './jobs.ts';
 import { insertLanes, lockLanes } from './lanes.ts';
 
 /**
@@ -179,9 +179,13 @@ export async function enqueueAgain(
   // The caller has locked the record or the job, as whoever sends an edited copy does. Locking the jobs here as well would
   // be a deadlock with an erasure, which locks the operation first.
   const runs = tx`ARRAY(SELECT id FROM jobs WHERE operation_id = ${new_job.operation.id})`;
-  const [copied] = await tx<{ job_id: number }[]>`
-    SELECT (copy ->> 'job_id')::bigint AS job_id FROM (${editedCopy(tx, runs)}) AS latest (copy)`;
-  if (copied) throw apiError('edited_copy_exists', { job_id: String(copied.job_id) });
+  const [copied] = await tx<{ copy: EditedCopy }[]>`SELECT copy FROM (${editedCopy(tx, runs)}) AS latest (copy)`;
+  if (copied) {
+    const { job_id, state } = copied.copy;
+    const next =
+      state === 'cancelled' ? 'That job was canceled: send a new request.' : 'Use what that job creates instead.';
+    throw apiError('edited_copy_exists', { job_id: String(job_id), next });
+  }
   const [row] = await tx<{ id: number }[]>`
     WITH request AS MATERIALIZED (
       SELECT described.* FROM ${describedRows(tx, [describe(new_job)])}

@@ -28,6 +28,8 @@ export type Job<Input = unknown> = {
   overtakes: boolean;
   /** The job of the same operation that an operator runs again with this one. */
   run_again_of: number | null;
+  /** Whether an operator has edited an earlier request and sent it with this job. */
+  is_edited_copy: boolean;
   /** The client's own reference. */
   reference: string | null;
   /** The span that queued the job. */
@@ -241,6 +243,8 @@ export const job_transitions = [
 
 export type JobState = (typeof job_transitions)[number][number];
 export type FinalState = Exclude<JobState, 'queued' | 'running'>;
+/** The latest job of the request that an operator has made from a failed one. */
+export type EditedCopy = { job_id: number; state: JobState | 'parked' };
 export const job_states = [...new Set(job_transitions.flat())];
 
 /** What an operator found in the EMR about a write whose outcome is unknown. */

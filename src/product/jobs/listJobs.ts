@@ -2,7 +2,7 @@ import type { FailureCode } from '../../catalog/failures.ts';
 import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { limitTo } from '../../platform/db/fragments.ts';
 import { editedCopy } from './editedCopies.ts';
-import { isRestored, type Job, type JobFailure, type JobState, type ReviewOutcome } from './jobs.ts';
+import { type EditedCopy, isRestored, type Job, type JobFailure, type JobState, type ReviewOutcome } from './jobs.ts';
 
 /**
  * State filters. A parked job is a queued job that waits for its account to be re-linked. `retrying` are queued or running
@@ -235,9 +235,6 @@ export function reasonKey(sql: Query): Fragment {
     ELSE to_hex(hashtextextended(regexp_replace(coalesce(error ->> 'message', ''), ${varying_words}, '', 'g'), 0)) END`;
 }
 
-/** The latest job of the request that an operator has made from a failed one. */
-export type EditedCopy = { job_id: number; state: JobState | 'parked' };
-
 /** A canceled job has this code and no other. */
 function failedWith(sql: Query, code: string): Fragment {
   if (code === 'cancelled') return sql`state = 'cancelled'`;
@@ -323,8 +320,8 @@ export async function readRerunCandidate(
 }
 
 /**
- * Whether a later change to the same patient comes before another run of an earlier one. `superseded` cannot show a
- * change that was being accepted while the run was queued. Asked when the run starts: what comes before it in their lane
+ * Whether a later change to the same patient comes before another run or an edited copy of an earlier one. `superseded`
+ * cannot show a change that was being accepted while the run was queued. Asked when the run starts: what comes before it in their lane
  * is committed by then.
  */
 export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id' | 'client_id'>): Promise<boolean> {
@@ -338,12 +335,21 @@ export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id
 
 /**
  * The runs of later operations of the same type for the patient of `operation` that have neither failed nor been
- * canceled. `job` is a run of `operation`.
+ * canceled. `job` is a run of `operation`. An edited copy has the values of the request that was edited, so that
+ * operations are later if they are later than that one.
  */
 export function laterRuns(sql: Query): Fragment {
-  return sql`SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
+  return sql`WITH RECURSIVE edited AS (
+      SELECT operation.id, operation.created_at, operation.edited_from_job_id
+      UNION ALL
+      SELECT earlier.id, earlier.created_at, earlier.edited_from_job_id
+        FROM edited JOIN jobs AS source ON source.id = edited.edited_from_job_id
+        JOIN operations AS earlier ON earlier.id = source.operation_id
+    )
+    SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
      WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn
        AND later.organization_id = job.organization_id AND later.type = operation.type
-       AND (later.created_at, later.id) > (operation.created_at, operation.id)
+       AND (later.created_at, later.id) > (SELECT created_at, id FROM edited ORDER BY created_at, id LIMIT 1)
+       AND later.id NOT IN (SELECT id FROM edited)
        AND run.state NOT IN ('failed', 'cancelled')`;
 }

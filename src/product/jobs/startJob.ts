@@ -61,6 +61,7 @@ function jobColumns(tx: Tx): Fragment {
     extract(epoch FROM now() - parked_since)::float8 AS parked_s,
     extract(epoch FROM now() - created_at)::float8 AS waited_s,
     (SELECT input FROM operations WHERE operations.id = operation_id) AS input,
+    (SELECT edited_from_job_id IS NOT NULL FROM operations WHERE operations.id = operation_id) AS is_edited_copy,
     (SELECT emr_address FROM organizations WHERE organizations.id = job.organization_id) AS emr_address,
     EXISTS (SELECT FROM emr_outages WHERE emr_outages.account_id = job.account_id) AS during_outage,
     ${overtakes(tx)} AS overtakes,

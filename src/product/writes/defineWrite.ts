@@ -82,7 +82,8 @@ async function runWrite<Input, Needs extends OperationName>(
   write: WriteHandler<Input, Needs>,
 ): Promise<JobResult> {
   const { client_id, operation_id } = job;
-  if (write.overwrites && job.run_again_of !== null && (await isOvertaken(ctx.db, job))) {
+  const repeats = job.run_again_of !== null || job.is_edited_copy;
+  if (write.overwrites && repeats && (await isOvertaken(ctx.db, job))) {
     throw new EmrFailure('refused', 'A later change to the same patient was requested, and this one would undo it.', {
       code: 'record_changed',
     });

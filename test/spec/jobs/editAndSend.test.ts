@@ -246,7 +246,21 @@ test(row('EDT-02'), async () => {
     body: { dob: '1991-05-02' },
   });
   expect(patch).toMatchObject({ status: 409, body: { code: 'edited_copy_exists' } });
-  expect(patch.body.message).toContain(String(body.job_id));
+  expect(patch.body.message).toContain(`as job ${body.job_id}. Use what that job creates instead.`);
+
+  const second = await create();
+  await fixture.api.untilEvent(second.body.job_id);
+  const canceled = await withJobsPaused(fixture, async () => {
+    const sent = { ...(await readRequest(second.body.job_id)), first_name: 'Third', dob: '1992-06-03' };
+    const copy = (await edit(second.body.job_id, { request: sent })).body.job_id;
+    await operator.post(`clients/{client}/jobs/${copy}/cancel`);
+    return copy;
+  });
+  const again = await fixture.api.call('PATCH', `/v1/patients/${second.body.patient_id}`, {
+    body: { dob: '1992-06-03' },
+  });
+  expect(again).toMatchObject({ status: 409, body: { code: 'edited_copy_exists' } });
+  expect(again.body.message).toContain(`as job ${canceled}. That job was canceled: send a new request.`);
 });
 
 describe('editing is refused', () => {
@@ -293,6 +307,34 @@ describe('editing is refused', () => {
     const later = await fixture.api.untilEvent((await change('LATER')).body.job_id);
     expect(later.event_type).toBe('patient.insurance.updated');
     await expectRefused(job_id, /would undo/);
+  });
+
+  test('a copy fails if a later update was being accepted when it was sent', async () => {
+    const change = (group_id: string) =>
+      fixture.api.call('PATCH', `/v1/patients/${patient(1).mrn}/insurances/85001`, { body: { group_id } });
+    await setFault(fixture.api, 'update_patient_insurance', 'refuse', { reason: 'The plan has ended.' });
+    const { job_id } = (await change('EARLIER')).body;
+    await fixture.api.untilEvent(job_id);
+    const copy = await withJobsPaused(fixture, async () => {
+      const later = (await change('LATER')).body.job_id;
+      // Nobody sees the update until it is committed.
+      const setPatient = (
+        mrn: string,
+      ) => fixture.owner`UPDATE operations SET input = jsonb_set(input::jsonb, '{patient_mrn}', to_jsonb(${mrn}::text))
+        WHERE id = (SELECT operation_id FROM jobs WHERE id = ${later})`;
+      await setPatient('not-committed');
+      const { body } = await edit(job_id);
+      await setPatient(patient(1).mrn);
+      return body.job_id;
+    });
+    const event = await fixture.api.untilEvent(copy);
+    expect(event).toMatchObject({
+      event_type: 'patient.insurance.failed',
+      data: { error: expect.stringContaining('would undo it') },
+    });
+    await expectRefused(copy, /would undo/);
+    const run_again = await operator.post(`clients/{client}/jobs/${copy}/run-again`);
+    expect(run_again).toMatchObject({ status: 409, body: { code: 'job_not_repeatable' } });
   });
 
   test('for roles that may not change anything, and for jobs of other clients', async () => {
