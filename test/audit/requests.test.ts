@@ -6,7 +6,7 @@ import { loggedRequest } from '../../src/http/requestLog.ts';
 import { createMetrics } from '../../src/platform/telemetry/metrics.ts';
 import { insertRequests, openRequestLog, type RequestRow, rotateRequests } from '../../src/product/audit/requests.ts';
 import { requestsList } from '../../src/surfaces/dashboard/requests/endpoints.ts';
-import { signInOperator, type TestOperator } from '../harness/operator.ts';
+import { newOperator, signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 
 let fixture: TestSandbox;
@@ -169,6 +169,16 @@ test('finds requests by a part of their path, by their id, and by time', async (
   const at = row?.at ?? '';
   await list(`search=no-such-list&from=${at}`, 1);
   await list(`search=no-such-list&to=${at}`, 0);
+});
+
+test('does not find by a sent path for the role that does not see it', async () => {
+  const response = await fixture.api.call('GET', '/v1/no-such-list/HIDDEN-NAME');
+  const id = response.headers.get('x-request-id');
+  await list('search=hidden-name', 1);
+  const support = await newOperator(fixture, 'support');
+  const found = async (search: string) => (await support.get(`requests?search=${search}`)).body.rows;
+  expect(await found('hidden-name')).toStrictEqual([]);
+  expect(await found(`${id}`)).toMatchObject([{ id, path: '/v1/{…}/{…}', sent_path: '•••' }]);
 });
 
 test('is paginated without gaps', async () => {

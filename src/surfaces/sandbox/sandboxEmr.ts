@@ -6,6 +6,8 @@ export type SandboxState = {
   /** The URL of the practice's screens. */
   clinic_url: string;
   clinic_name: string;
+  /** The client that the sandbox created; the others cannot open the practice's screens. */
+  client_id: string;
   /** `once`: it affects one request and then turns off. */
   switches: (Pick<Switch, 'id' | 'group' | 'label' | 'description'> & { on: boolean; once: boolean })[];
   /** Faults that were set by other means, such as a test. */
@@ -36,12 +38,12 @@ type Control = <T>(method: string, path: string, body?: unknown) => Promise<T>;
 const always = 1_000_000;
 const code_period_s = 30;
 
-export function createSandboxEmr({ larkspur, access_token, example }: Sandbox): SandboxEmr {
+export function createSandboxEmr({ larkspur, client_id, access_token, example }: Sandbox): SandboxEmr {
   const control: Control = (method, path, body) => callControl(larkspur, method, path, body);
   const { pharmacy_ehr_id: _pharmacy, ...ids } = example;
   const text = { reason: 'First call', caller: 'Test caller', message: 'Hello from Chartwire' };
   return {
-    describe: () => describe(control, larkspur),
+    describe: async () => ({ client_id, ...(await describe(control, larkspur)) }),
     setFault: async (switch_id, to) => {
       const chosen = fault_switches.find(({ id }) => id === switch_id);
       if (!chosen) return false;
@@ -63,7 +65,10 @@ export function createSandboxEmr({ larkspur, access_token, example }: Sandbox): 
   };
 }
 
-async function describe(control: Control, { url, staff }: Sandbox['larkspur']): Promise<SandboxState> {
+async function describe(
+  control: Control,
+  { url, staff }: Sandbox['larkspur'],
+): Promise<Omit<SandboxState, 'client_id'>> {
   const faults = await listFaults(control);
   const { lockouts } = await control<{ lockouts: { user_name: string; locked_until: string }[] }>(
     'GET',

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../../scripts/freePort.ts';
 import { loadConfig } from '../../../src/catalog/settings/config.ts';
@@ -36,6 +37,12 @@ test('a page that is opened by address is sent to its name, with its path and qu
   ]);
   expect(await open('[::1]', '/docs')).toStrictEqual([307, `${name}/docs`]);
   expect(await open('127.0.0.1', '//evil.example.org/docs')).not.toContain(307);
+  // As a client of a proxy writes it.
+  const socket = connect(port, '127.0.0.1');
+  socket.end(
+    `GET http://127.0.0.1:${port}/docs HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/html\r\nconnection: close\r\n\r\n`,
+  );
+  expect(await text(socket)).not.toMatch(/^location:/im);
   expect(await open('localhost', '/docs')).toStrictEqual([200, null]);
   // Programs, and the pages of Link, which other sites open.
   expect(await open('127.0.0.1', '/docs', { accept: '*/*' })).toStrictEqual([200, null]);

@@ -1,5 +1,5 @@
 import { Button, Code, CopyButton, Group } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 
 /** Names and values of one record. Missing values are shown as a dash. */
 export function Fields({ of }: { of: Record<string, ReactNode> }) {
@@ -23,6 +23,18 @@ export function AccountName({ account }: { account: { org_id: string; user_id: s
       <div className="secondary">{account.user_id}</div>
     </div>
   );
+}
+
+/** The name of an event type, which may wrap after a dot or an underscore, but not inside a word. */
+export function EventName({ name }: { name: string }) {
+  const parts = name.split(/(?<=[._])/);
+  return parts.map((part, n) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one name never change their order.
+    <Fragment key={n}>
+      {n > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
 }
 
 /** A value with a button that copies it. */

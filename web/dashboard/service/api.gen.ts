@@ -1663,6 +1663,7 @@ export type ReviewRow = {
 export type SandboxState = {
   clinic_url: string;
   clinic_name: string;
+  client_id: string;
   switches: Array<FaultSwitch>;
   other_faults: number;
   staff: Array<{

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { type Endpoint, endpoint } from '../../../http/endpoint.ts';
+import { seesPatients } from '../../../http/hidePatients.ts';
 import { describeLogged } from '../../../http/loggedError.ts';
 import { success } from '../../../model/fields.ts';
 import { listRequests } from '../../../product/audit/requests.ts';
@@ -19,9 +20,11 @@ export const requestsList = endpoint({
   summary: 'List logged API requests, newest first',
   query: request_search,
   response: Type.Object({ success, ...request_page }),
-  handle: async ({ ctx, query: { search: text, ...query }, scope }) => {
-    const search = text === undefined ? undefined : { text: text.trim(), endpoints: endpointsAt(text.trim()) };
-    const { rows, next } = await listRequests(ctx, { ...query, search, scope });
+  handle: async ({ ctx, query: { search, ...query }, scope, operator }) => {
+    const text = search?.trim();
+    // Whoever does not see the sent paths does not find out by searching what they contain.
+    const searched = text && { text, endpoints: endpointsAt(text), sent_paths: seesPatients(operator) };
+    const { rows, next } = await listRequests(ctx, { ...query, search: searched || undefined, scope });
     return {
       success: true,
       rows: rows.map(({ message_values, ...row }) => ({ ...row, ...describeLogged({ ...row, message_values }) })),

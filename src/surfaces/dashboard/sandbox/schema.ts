@@ -17,6 +17,8 @@ export const sandbox_state = Type.Object({
   /** The URL of the practice's screens. */
   clinic_url: Type.String(),
   clinic_name: Type.String(),
+  /** The client that the sandbox created; the others cannot open the practice's screens. */
+  client_id: Type.String(),
   switches: Type.Array(fault_switch),
   /** Faults that were set by other means, such as a test. */
   other_faults: Type.Integer(),

@@ -2,6 +2,7 @@ import { Anchor, Code, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { DocsLink, EmptyState, Section } from '../../parts/layout.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
+import { EventName } from '../../parts/values.tsx';
 import { useQuery } from '../../service/queries.ts';
 import { type EventType, eventReference, groupEventTypes, searchEventTypes } from './eventGroups.ts';
 
@@ -44,7 +45,9 @@ export function EventCatalog() {
 function Entry({ of: { type, summary } }: { of: EventType }) {
   return (
     <li>
-      <Code className="breakable">{type}</Code>
+      <Code className="breakable">
+        <EventName name={type} />
+      </Code>
       <Text size="sm">{summary}</Text>
       <Anchor href={eventReference(type)} size="sm" aria-label={`Fields and example of ${type}`}>
         Fields and example

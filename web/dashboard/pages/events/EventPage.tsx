@@ -9,7 +9,7 @@ import { PayloadViewer } from '../../parts/PayloadViewer.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { Copyable, CopyValue, Fields } from '../../parts/values.tsx';
+import { Copyable, CopyValue, EventName, Fields } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
@@ -32,7 +32,7 @@ export function EventPage({ id }: { id: string }) {
             <BackLink href="/">All events</BackLink>
             <Group justify="space-between">
               <Title order={2} size="h3" className="breakable">
-                {event.type}
+                <EventName name={event.type} />
               </Title>
               {may('operator') && (
                 <ActionButton action={() => call('events.resend', { client_id, id })} done={resendResult}>

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { type Column, PagedTable } from '../../parts/lists/DataTable.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { AccountName } from '../../parts/values.tsx';
+import { AccountName, EventName } from '../../parts/values.tsx';
 import type { Query } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { usePages } from '../../service/queries.ts';
@@ -29,7 +29,7 @@ export function EventTable({ filters, empty }: { filters: Query<'events.list'>; 
 const attempts: Column<EventRow> = { head: 'Attempts', cell: (event) => event.tries, align: 'right' };
 
 const columns: Column<EventRow>[] = [
-  { head: 'Type', cell: (event) => event.type },
+  { head: 'Type', cell: (event) => <EventName name={event.type} /> },
   {
     head: 'Delivery',
     phone: 'end',

@@ -42,8 +42,9 @@ function Changes({ job }: { job: Job }) {
 
 /** What the job wrote in the sandbox's EMR, or the chart of its patient. */
 function OpenInEmr({ job: { job_id, type, emr, patient_mrn, finished_at } }: { job: Job }) {
+  const { client_id } = useClient();
   const clinic = useQuery('sandbox.get', {}).data?.sandbox;
-  if (clinic?.clinic_name !== emr || type === 'sync') return null;
+  if (clinic?.client_id !== client_id || clinic.clinic_name !== emr || type === 'sync') return null;
   if (finished_at !== null) return <OpenInLarkspur of={{ job_id }} />;
   return patient_mrn === null ? null : <OpenInLarkspur of={{ mrn: patient_mrn }} />;
 }

@@ -4,6 +4,7 @@ import { Link } from 'wouter';
 import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
 import { deliveryStatus, Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
+import { EventName } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
 import type { Delivery, DeliveryAttempt, Job } from '../../service/types.ts';
 import { duration } from './labels.ts';
@@ -20,7 +21,7 @@ export function JobEvent({ job }: { job: Job }) {
     <>
       <Group gap="xs" mb="xs">
         <Anchor component={Link} href={linkTo(`/events/${job.event.id}`)} size="sm">
-          {job.event.type}
+          <EventName name={job.event.type} />
         </Anchor>
         <Text size="sm" c="dimmed">
           <Timestamp at={job.event.created_at} />

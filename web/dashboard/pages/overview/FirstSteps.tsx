@@ -5,6 +5,7 @@ import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { Icon } from '../../parts/Icon.tsx';
 import { Section } from '../../parts/layout.tsx';
 import { Status } from '../../parts/Status.tsx';
+import { EventName } from '../../parts/values.tsx';
 import { call, type ResponseOf } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
@@ -98,7 +99,7 @@ function SandboxSteps({ steps, seen, note }: Props) {
           <Group gap="xs">
             <Status of="success" />
             <Anchor component={Link} href={linkTo(`/events/${event.id}`)} size="sm" className="breakable">
-              {event.type}
+              <EventName name={event.type} />
             </Anchor>
           </Group>
         ) : (
