@@ -17,9 +17,7 @@ const required: Record<string, string> = {
   ...service.devDependencies,
   ...checks.devDependencies,
 };
-const locked: Record<string, { version: string; link?: boolean }> = JSON.parse(
-  read('package-lock.json'),
-).packages;
+const locked: Record<string, { version: string; link?: boolean }> = JSON.parse(read('package-lock.json')).packages;
 
 /** The lines of docs/dependencies.tsv, by package. */
 function listChecks(): Map<string, { version: string; checked: string }> {
