@@ -51,10 +51,13 @@ await runScript(async () => {
 });
 
 function listDependencies() {
-  const { dependencies, optionalDependencies, devDependencies } = JSON.parse(
-    readFileSync(join(root, 'package.json'), 'utf8'),
-  );
-  return Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies }).sort();
+  const manifests = ['package.json', 'test/package.json'].map((file) => readFileSync(join(root, file), 'utf8'));
+  return manifests
+    .map((manifest) => JSON.parse(manifest))
+    .flatMap(({ dependencies, optionalDependencies, devDependencies }) =>
+      Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies }),
+    )
+    .sort();
 }
 
 async function check(registry, name, packages) {

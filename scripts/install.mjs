@@ -1,6 +1,6 @@
 /**
- * Installs the packages of the lockfile if they are missing. Uses no packages itself. Development packages are needed to
- * build and to test, but not to run what is built.
+ * Installs the packages of the lockfile if they are missing. Uses no packages itself. Half of them are only for checks
+ * (test/package.json); what is built runs without the development packages too.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -13,9 +13,16 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 /** An error with a message for the user. It is printed without a stack trace. */
 export class ScriptError extends Error {}
 
-export function ensureInstalled({ development = true } = {}) {
+/** What each purpose installs. A later one includes the earlier ones. */
+const purposes = {
+  run: ['--omit=dev', '--workspaces=false'],
+  build: ['--include=dev', '--workspaces=false'],
+  check: ['--include=dev'],
+};
+
+export function ensureInstalled({ to: purpose = 'check' } = {}) {
   requireNode();
-  if (inSync(development)) return;
+  if (isInstalled(purpose)) return;
   // npm would empty the link's target, which another checkout may use.
   if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) {
     throw new ScriptError(
@@ -23,14 +30,14 @@ export function ensureInstalled({ development = true } = {}) {
     );
   }
   process.stdout.write('Installing packages (npm ci) …\n');
-  const args = ['ci', development ? '--include=dev' : '--omit=dev', '--no-audit', '--no-fund'];
+  const args = ['ci', ...purposes[purpose], '--no-audit', '--no-fund'];
   // Uses the npm that runs this script: PATH may contain another one, or none.
   const npm = process.env.npm_execpath;
   const [command, ...before] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
   const { status, error } = spawnSync(command, [...before, ...args], { cwd: root, stdio: 'inherit' });
   if (error) throw new ScriptError(`Cannot run npm to install the packages: ${error.message}.`);
   if (status !== 0) throw new ScriptError('Installing the packages failed. See the npm errors above.');
-  if (development) writeFileSync(stamp_file, lockHash());
+  writeStamp(purpose);
 }
 
 /** Runs a script's main function. A ScriptError prints its message and sets exit code 1. */
@@ -53,17 +60,22 @@ export function requireNode() {
   throw new ScriptError(`Chartwire needs Node 20.19 or later. This is Node ${process.versions.node}.`);
 }
 
-function inSync(development) {
-  if (existsSync(stamp_file) && readFileSync(stamp_file, 'utf8') === lockHash()) return true;
+function isInstalled(purpose) {
+  const [stamped, hash] = existsSync(stamp_file) ? readFileSync(stamp_file, 'utf8').split(' ') : [];
+  const order = Object.keys(purposes);
+  if (hash === lockHash() && order.indexOf(stamped) >= order.indexOf(purpose)) return true;
   // After a manual `npm ci`, compare with npm's own record of what it installed, which it writes last.
-  if (!matchesHiddenLockfile(development)) return false;
+  if (!matchesHiddenLockfile({ development: purpose !== 'run' })) return false;
   try {
-    // The stamp says that all packages are there, development packages included.
-    if (development) writeFileSync(stamp_file, lockHash());
+    if (purpose !== 'run') writeStamp('check');
   } catch {
     // A read-only folder: compare again at the next start.
   }
   return true;
+}
+
+function writeStamp(purpose) {
+  writeFileSync(stamp_file, `${purpose} ${lockHash()}`);
 }
 
 /** Includes the platform, because node_modules contains native binaries. */
@@ -72,7 +84,8 @@ function lockHash() {
   return createHash('sha256').update(`${process.platform}-${process.arch}\n`).update(lock).digest('hex');
 }
 
-function matchesHiddenLockfile(development) {
+/** Development packages are all there, or do not matter. */
+function matchesHiddenLockfile({ development }) {
   const hidden_lockfile = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(hidden_lockfile)) return false;
   const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;

@@ -12,7 +12,7 @@ await runScript(async () => {
   requireNode();
   await requireFreePorts(process.argv.slice(2));
   const built = isServiceUpToDate();
-  ensureInstalled({ development: !built });
+  ensureInstalled({ to: built ? 'run' : 'build' });
   if (!built) await buildService();
   const { run } = await import('../dist/bin/chartwire.js');
   await run(['serve', ...process.argv.slice(2)]);

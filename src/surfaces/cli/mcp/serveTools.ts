@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { type CallToolResult, Server } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { version } from '../../../catalog/version.ts';
 import type { Service } from '../client/service.ts';
 import { CommandFailure, printProgress } from '../output.ts';
@@ -18,27 +17,31 @@ const instructions =
 export async function serveTools(service: Service, { allowWrites, files, wait }: ToolOptions): Promise<void> {
   if (files !== undefined) await checkFolder(files, allowWrites);
   const tools = apiTools({ writes: allowWrites === true, files: files !== undefined });
-  const server = new Server({ name: 'chartwire', version }, { capabilities: { tools: {} }, instructions });
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: [...tools.values()].map(({ definition }) => definition),
-  }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }): Promise<CallToolResult> => {
-    const tool = tools.get(params.name);
+  const listed = [...tools.values()].map(({ definition }) => definition);
+  const call = async (name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<CallToolResult> => {
+    const tool = tools.get(name);
     try {
-      if (!tool) throw new CommandFailure(unknownTool(params.name, allowWrites));
-      const text = await callTool(service, tool, params.arguments ?? {}, { wait_ms: wait * 1000, files, signal });
+      if (!tool) throw new CommandFailure(unknownTool(name, allowWrites));
+      const text = await callTool(service, tool, args, { wait_ms: wait * 1000, files, signal });
       return { content: [{ type: 'text', text }] };
     } catch (error) {
       return { isError: true, content: [{ type: 'text', text: describeError(error) }] };
     }
-  });
+  };
   const ended = once(process.stdin, 'end');
-  await server.connect(new StdioServerTransport());
+  const serving = serveStdio(() => {
+    const server = new Server({ name: 'chartwire', version }, { capabilities: { tools: {} }, instructions });
+    server.setRequestHandler('tools/list', () => ({ tools: listed }));
+    server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
+      call(params.name, params.arguments ?? {}, mcpReq.signal),
+    );
+    return server;
+  });
   printProgress(
     `Serving ${tools.size} tools for ${service.credentials.base_url}, ${allowWrites ? 'reads and writes' : 'read-only'}.`,
   );
   await ended;
-  await server.close();
+  await serving.close();
 }
 
 async function checkFolder(files: string, allowWrites: boolean | undefined): Promise<void> {

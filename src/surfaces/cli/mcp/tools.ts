@@ -1,4 +1,4 @@
-import type { Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { Tool } from '@modelcontextprotocol/server';
 import { version } from '../../../catalog/version.ts';
 import { dereference } from '../../../http/openapi/describeSchema.ts';
 import type { Schema } from '../../../http/openapi/document.ts';
@@ -40,8 +40,8 @@ function describeTool(method: Method, name: string, files: boolean): ApiTool {
     definition: {
       name,
       description: description.filter((text) => text !== undefined).join(' '),
-      // JSON Schema, as the protocol wants it.
-      inputSchema: { type: 'object', properties, required, additionalProperties: false },
+      // JSON Schema, as the protocol wants it. That all of it is JSON is not in the type of our schemas.
+      inputSchema: { type: 'object', properties, required, additionalProperties: false } as Tool['inputSchema'],
       annotations: {
         title: operation.summary,
         readOnlyHint: reads,
