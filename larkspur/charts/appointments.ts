@@ -95,9 +95,12 @@ export async function listAppointments(sql: Query, filters: AppointmentFilters, 
       : sql`and (appointments.provider_id = ${providerId} or appointments.secondary_provider_id = ${providerId})`;
   const filter = sql`${dateRangeFilter(sql, filters)} ${ofPatient} ${ofProvider}`;
   const [counted] = await sql<{ total: number }[]>`select count(*)::int as total from appointments where ${filter}`;
+  const order = sql`length(appointment_id), appointment_id`;
+  // Insurances are not collected for the appointments of earlier pages.
+  const ids = sql`select appointment_id from appointments where ${filter}
+    order by ${order} limit ${pageSize} offset ${(page - 1) * pageSize}`;
   const rows = await sql<Appointment[]>`
-    ${select(sql)} where ${filter} order by length(appointment_id), appointment_id
-    limit ${pageSize} offset ${(page - 1) * pageSize}`;
+    ${select(sql)} where appointment_id = any(array(${ids})) order by ${order}`;
   return { total: counted?.total ?? 0, page, pageSize, rows: [...rows] };
 }
 
