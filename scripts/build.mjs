@@ -299,9 +299,13 @@ async function runVite(options) {
   await bundle({ configFile: false, logLevel: 'warn', ...options });
 }
 
-/** Vite sets NODE_ENV. The service that starts in this process must not see it. */
+/**
+ * Bundles are the same whatever NODE_ENV is: Vite makes those of `development` and `test` larger, with the paths of this
+ * machine. The service that starts in this process sees its own NODE_ENV.
+ */
 async function keepEnvironment(work) {
   const { NODE_ENV } = process.env;
+  process.env.NODE_ENV = 'production';
   try {
     await work();
   } finally {

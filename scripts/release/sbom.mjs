@@ -65,7 +65,13 @@ function everything() {
   // The npm that runs this script: PATH may contain another one.
   const npm = process.env.npm_execpath;
   const [command, ...before] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
-  const args = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only'];
+  const args = [
+    'sbom',
+    '--sbom-format=cyclonedx',
+    '--sbom-type=application',
+    '--package-lock-only',
+    '--workspaces=false',
+  ];
   const { status, stdout, stderr, error } = spawnSync(command, [...before, ...args], {
     cwd: root,
     encoding: 'utf8',

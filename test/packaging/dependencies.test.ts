@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -61,6 +61,24 @@ test('every dependency is pinned to an exact version and has its line in the rec
     (name) => !isNamed(name) && !isNamed(types(name)) && name !== '@types/node',
   );
   expect(missing).toStrictEqual([]);
+});
+
+test('what npm start builds and runs imports no package that only checks need', () => {
+  const folders = ['src', 'sql', 'larkspur', 'web', 'sdk/src', 'scripts/sdk'];
+  const sources = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+  );
+  const scripts = ['start', 'install', 'build', 'ports', 'connectorPackage'].map((name) => `scripts/${name}.mjs`);
+  const only_checks = Object.keys(checks.devDependencies);
+  const wrong = [...sources, ...scripts]
+    .filter((path) => /\.(tsx?|mjs|css)$/.test(path))
+    .flatMap((path) =>
+      [...read(path).matchAll(/(?:from|import|import\() ?'((?:@[\w-]+\/)?[\w.-]+)/g)]
+        .filter(([, name = '']) => only_checks.includes(name))
+        .map(([, name]) => `${path}: ${name}`),
+    );
+  expect(sources.length).toBeGreaterThan(1000);
+  expect(wrong).toStrictEqual([]);
 });
 
 type Registry = { deprecated?: string; advisories?: Record<string, unknown>; status?: number };

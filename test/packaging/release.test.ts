@@ -24,7 +24,7 @@ type Component = {
   licenses?: unknown[];
   components?: Component[];
 };
-type Locked = { version?: string; dev?: boolean; integrity?: string };
+type Locked = { version?: string; dev?: boolean; link?: boolean; integrity?: string };
 const lock: { packages: Record<string, Locked> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 
 async function newFolder(): Promise<string> {
@@ -42,7 +42,7 @@ async function createRelease(): Promise<string> {
     await cp(join(root, name), join(folder, name), { recursive: true });
   }
   const installed = Object.entries(lock.packages).filter(
-    ([path, { dev }]) => path.startsWith('node_modules/') && !dev && existsSync(join(root, path)),
+    ([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link && existsSync(join(root, path)),
   );
   for (const [path] of installed) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
@@ -250,10 +250,11 @@ test('the bill of materials lists what runs in production: its packages and thos
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'chartwire' } } });
   const listed = new Set(bill.components.map((each: { purl: string }) => decodeURIComponent(each.purl)));
   const production = Object.entries(lock.packages)
-    .filter(([path, { dev }]) => path.startsWith('node_modules/') && !dev)
+    .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
     .map(([path, { version }]) => `pkg:npm/${path.replace(/^.*node_modules\//, '')}@${version}`);
   expect(production.filter((purl) => !listed.has(purl))).toStrictEqual([]);
   const names = bill.components.map((each: { name: string }) => each.name);
+  expect(names).not.toContain('vitest');
   expect(names).toEqual(expect.arrayContaining(['react', '@mantine/core', 'recharts']));
   // The libraries in the package of the embedded database, which a scanner would not find otherwise.
   for (const name of ['node', 'postgresql', 'openssl', 'zlib', 'icu']) {
