@@ -61,7 +61,7 @@ function listDependencies() {
 }
 
 async function check(registry, name, packages) {
-  const { version } = packages[`node_modules/${name}`];
+  const { version } = packages[`node_modules/${name}`] ?? packages[`test/node_modules/${name}`];
   // The short form has all versions, without their descriptions.
   const headers = { accept: 'application/vnd.npm.install-v1+json' };
   const response = await fetch(`${registry}/${name.replace('/', '%2f')}`, { headers });

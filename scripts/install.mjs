@@ -1,6 +1,6 @@
 /**
- * Installs the packages of the lockfile if they are missing. Uses no packages itself. Half of them are only for checks
- * (test/package.json); what is built runs without the development packages too.
+ * Installs the packages of the lockfile if they are missing. Uses no packages itself. A third of them are only for
+ * checks (test/package.json); what is built runs without the development packages too.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -29,8 +29,10 @@ export function ensureInstalled({ to: purpose = 'check' } = {}) {
       'node_modules is a symbolic link and does not match package-lock.json. Remove it and run again.',
     );
   }
-  process.stdout.write('Installing packages (npm ci) …\n');
-  const args = ['ci', ...purposes[purpose], '--no-audit', '--no-fund'];
+  // npm ci would first remove the packages of a service that is running from them.
+  const how = readStamp().hash === lockHash() ? ['install', '--no-save'] : ['ci'];
+  process.stdout.write(`Installing packages (npm ${how[0]}) …\n`);
+  const args = [...how, ...purposes[purpose], '--no-audit', '--no-fund'];
   // Uses the npm that runs this script: PATH may contain another one, or none.
   const npm = process.env.npm_execpath;
   const [command, ...before] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
@@ -61,9 +63,9 @@ export function requireNode() {
 }
 
 function isInstalled(purpose) {
-  const [stamped, hash] = existsSync(stamp_file) ? readFileSync(stamp_file, 'utf8').split(' ') : [];
+  const stamped = readStamp();
   const order = Object.keys(purposes);
-  if (hash === lockHash() && order.indexOf(stamped) >= order.indexOf(purpose)) return true;
+  if (stamped.hash === lockHash() && order.indexOf(stamped.purpose) >= order.indexOf(purpose)) return true;
   // After a manual `npm ci`, compare with npm's own record of what it installed, which it writes last.
   if (!matchesHiddenLockfile({ development: purpose !== 'run' })) return false;
   try {
@@ -72,6 +74,11 @@ function isInstalled(purpose) {
     // A read-only folder: compare again at the next start.
   }
   return true;
+}
+
+function readStamp() {
+  const [purpose, hash] = existsSync(stamp_file) ? readFileSync(stamp_file, 'utf8').split(' ') : [];
+  return { purpose, hash };
 }
 
 function writeStamp(purpose) {
@@ -84,7 +91,7 @@ function lockHash() {
   return createHash('sha256').update(`${process.platform}-${process.arch}\n`).update(lock).digest('hex');
 }
 
-/** Development packages are all there, or do not matter. */
+/** `development`: whether the development packages must be installed too. */
 function matchesHiddenLockfile({ development }) {
   const hidden_lockfile = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(hidden_lockfile)) return false;
@@ -92,7 +99,7 @@ function matchesHiddenLockfile({ development }) {
   const present = JSON.parse(readFileSync(hidden_lockfile, 'utf8')).packages;
   return Object.entries(wanted).every(
     ([path, { version, integrity, dev, devOptional, optional, os, cpu, libc, link }]) => {
-      if (!path.startsWith('node_modules/') || link) return true;
+      if (!path.includes('node_modules/') || link) return true;
       if (!development && (dev || devOptional) && !present[path]) return true;
       const installed = present[path];
       if (installed) return installed.version === version && installed.integrity === integrity;

@@ -71,6 +71,7 @@ function everything() {
     '--sbom-type=application',
     '--package-lock-only',
     '--workspaces=false',
+    '--include=dev',
   ];
   const { status, stdout, stderr, error } = spawnSync(command, [...before, ...args], {
     cwd: root,

@@ -11,9 +11,9 @@ const policies: Record<Surface, { logged: boolean }> = {
   dashboard: { logged: false },
 };
 
-/** A request over its address's limit is not logged: the flood would fill the log. */
+/** A request over the limit of its address or its link is not logged: the flood would fill the log. */
 export function isLogged({ code, caller, url }: FastifyRequest, endpoint: Endpoint | undefined): boolean {
-  if (code === 'rate_limited' && !caller) return false;
+  if (code === 'rate_limited' && (!caller || caller.link || caller.practice)) return false;
   if (code === 'route_not_found' || code === 'method_not_allowed') return !url.startsWith('/dashboard');
   return endpoint !== undefined && policies[endpoint.surface].logged;
 }

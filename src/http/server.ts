@@ -24,7 +24,7 @@ import { connectErrorSender, parseErrorSender, sendError, toApiError } from './s
 /** One year, the minimum for browsers' preload lists. Not for subdomains, which may belong to others. */
 const hsts = 'max-age=31536000';
 
-/** What a person and the page need for one link: it is polled every second, and may be loaded ten times at once. */
+/** Per link: the page polls every second, and can be loaded ten times in a row. */
 const link_limits = { per_second: 5, burst: 250 };
 
 /** Serves the declared endpoints: authentication, rate limits, validation, idempotency, audit and error responses. */

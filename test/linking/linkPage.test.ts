@@ -35,7 +35,7 @@ const page = (token: string): Promise<ApiResponse> => {
 };
 
 describe('GET /link/v1/session', () => {
-  test('is limited for each link, and does not use up what the application may send', async () => {
+  test('is limited for each link, and does not count against the limit of the application', async () => {
     const [token, other] = [await steps.linkToken(), await steps.linkToken()];
     const remaining = async () => Number((await fixture.api.callIn()).headers.get('ratelimit-remaining'));
     const [before, loads] = [await remaining(), 40];

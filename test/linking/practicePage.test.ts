@@ -394,6 +394,8 @@ describe('an account of a FHIR server', () => {
     const response = await call('POST', '/link/v1/sign-in', { link_token, ...way });
     expect(response.body.code).toBe('emr_user_mismatch');
     expect(revocations()).toStrictEqual([]);
+    const left = await fixture.owner`SELECT FROM page_sign_ins WHERE link_token_hash = ${hashToken(link_token)}`;
+    expect(left).toHaveLength(0);
     // The person who linked the account still can.
     await signInOnPage(link_token, 0);
     const again = await call('POST', '/link/v1/sign-in', { link_token, ...way });

@@ -6,6 +6,7 @@ import { showLinked } from './linked.ts';
 import { runLink } from './run.ts';
 import { createService, isError, type Linked } from './service.ts';
 import { chooseLanguage, type TextName, translator } from './texts.ts';
+import { error_texts } from './wording.ts';
 
 const main = document.getElementById('link') ?? document.body;
 const hosted = document.documentElement.dataset.mode === 'hosted';
@@ -53,7 +54,7 @@ async function open(token: string, host: Host, warning?: string): Promise<void> 
     const card = drawCard(main, { name: '', logo: null });
     const button = { label: plain('try_again'), press: () => void open(token, host) };
     const title = plain('trouble_title');
-    const text = plain(session.code === 'offline' ? 'offline' : 'trouble_plain');
+    const text = plain(error_texts[session.code] ?? 'trouble_plain');
     return showNotice(card, { icon: 'alert', tone: 'plain', title, text, button });
   }
   const language = chooseLanguage(session.language ?? preferred, navigator.languages);

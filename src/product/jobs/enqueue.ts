@@ -178,13 +178,13 @@ export async function enqueueAgain(
 ): Promise<number> {
   // The caller has locked the record or the job, as whoever sends an edited copy does. Locking the jobs here as well would
   // be a deadlock with an erasure, which locks the operation first.
-  const runs = tx`ARRAY(SELECT id FROM jobs WHERE operation_id = ${new_job.operation.id})`;
-  const [copied] = await tx<{ copy: EditedCopy }[]>`SELECT copy FROM (${editedCopy(tx, runs)}) AS latest (copy)`;
+  const copied = await findLatestCopy(tx, new_job.operation.id);
   if (copied) {
-    const { job_id, state } = copied.copy;
     const next =
-      state === 'cancelled' ? 'That job was canceled: send a new request.' : 'Use what that job creates instead.';
-    throw apiError('edited_copy_exists', { job_id: String(job_id), next });
+      copied.state === 'cancelled'
+        ? 'That job was canceled: send a new request.'
+        : 'Use what that job creates instead.';
+    throw apiError('edited_copy_exists', { job_id: String(copied.job_id), next });
   }
   const [row] = await tx<{ id: number }[]>`
     WITH request AS MATERIALIZED (
@@ -195,6 +195,15 @@ export async function enqueueAgain(
     SELECT id FROM job`;
   if (!row) throw new Error('The operation to run again does not exist.');
   return row.id;
+}
+
+/** The latest run of the edited copy of an operation, or if that was edited in turn, of the last one. */
+async function findLatestCopy(tx: Tx, operation_id: string): Promise<EditedCopy | undefined> {
+  const runs = tx`ARRAY(SELECT id FROM jobs WHERE operation_id = ${operation_id})`;
+  const [copied] = await tx<{ copy: EditedCopy; operation_id: string }[]>`
+    SELECT copy, run.operation_id FROM (${editedCopy(tx, runs)}) AS latest (copy)
+      JOIN jobs AS run ON run.id = (copy ->> 'job_id')::bigint`;
+  return copied && ((await findLatestCopy(tx, copied.operation_id)) ?? copied.copy);
 }
 
 /** The CTE `request`: the jobs to store. */

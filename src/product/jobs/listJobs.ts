@@ -321,8 +321,8 @@ export async function readRerunCandidate(
 
 /**
  * Whether a later change to the same patient comes before another run or an edited copy of an earlier one. `superseded`
- * cannot show a change that was being accepted while the run was queued. Asked when the run starts: what comes before it in their lane
- * is committed by then.
+ * cannot show a change that was being accepted while the run was queued. Asked when the run starts: what comes before it
+ * in their lane is committed by then.
  */
 export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id' | 'client_id'>): Promise<boolean> {
   const [row] = await db.read<{ overtaken: boolean }>(
@@ -335,8 +335,8 @@ export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id
 
 /**
  * The runs of later operations of the same type for the patient of `operation` that have neither failed nor been
- * canceled. `job` is a run of `operation`. An edited copy has the values of the request that was edited, so that
- * operations are later if they are later than that one.
+ * canceled. `job` is a run of `operation`. An edited copy has the values of the edited request, so whatever is later than
+ * that request counts as later.
  */
 export function laterRuns(sql: Query): Fragment {
   return sql`WITH RECURSIVE edited AS (
@@ -344,7 +344,7 @@ export function laterRuns(sql: Query): Fragment {
       UNION ALL
       SELECT earlier.id, earlier.created_at, earlier.edited_from_job_id
         FROM edited JOIN jobs AS source ON source.id = edited.edited_from_job_id
-        JOIN operations AS earlier ON earlier.id = source.operation_id
+        JOIN operations AS earlier ON earlier.id = source.operation_id AND earlier.patient_mrn = operation.patient_mrn
     )
     SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
      WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn

@@ -77,9 +77,8 @@ export async function signInForPractice(
   input: SignInInput,
 ): Promise<SignedInPractice> {
   const person = await signInForLink(ctx, client_id, link_token, { ...input, practice_page: true }).catch(
-    async (error: unknown) => {
+    (error: unknown) => {
       if (!(error instanceof ApiError) || error.code !== 'emr_user_mismatch') throw error;
-      await ctx.db.tenant(client_id, (tx) => removePageSignIn(tx, link_token));
       // The message of the error names the user of the account.
       throw apiError('practice_page_other_user');
     },

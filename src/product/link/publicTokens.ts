@@ -87,7 +87,7 @@ export async function signInForLink(
     // As read with the credentials: what the owner changes in between belongs to other ones.
     const endpoint = { ...emr, ...toEndpoint(app, purpose.search_params) };
     const person = await signIn(ctx, purpose, endpoint, input);
-    await checkUser(ctx, purpose, { credentials, grant: person.grant }, person.user);
+    await checkUser(ctx, { token: link_token, purpose }, { credentials, grant: person.grant }, person.user);
     return person;
   });
   return { purpose, credentials, signed_in, report };
@@ -126,7 +126,7 @@ export async function completeLink(
 /** `linkAccount` checks this again under a lock. Here the session of the wrong user can be ended: nothing will use it. */
 async function checkUser(
   ctx: Context,
-  purpose: LinkPurpose,
+  { token, purpose }: { token: string; purpose: LinkPurpose },
   access: { credentials: Credentials; grant: Grant },
   user: { ehr_id: string },
 ): Promise<void> {
@@ -135,21 +135,23 @@ async function checkUser(
   try {
     requireSameUser(account, user);
   } catch (error) {
+    await ctx.db.tenant(purpose.client_id, (tx) => removePageSignIn(tx, token));
     await endUnusedSession(ctx, purpose, access);
     throw error;
   }
 }
 
 /**
- * Ends the session of a sign-in that nothing will use. Tokens of an EMR with a sign-in page are forgotten instead: some
- * servers that revoke a token also revoke those with which the person has linked an account.
+ * Ends the session of a sign-in that nothing will use. Tokens of an EMR's own page are forgotten instead: some servers
+ * that revoke a token also revoke those with which the person has linked an account.
  */
 export async function endUnusedSession(
   ctx: Context,
   purpose: LinkPurpose,
   access: { credentials: Credentials; grant: Grant },
 ): Promise<void> {
-  if (requireConnector(ctx, purpose.connector).page_sign_in) return;
+  const { sign_in_ways = [] } = requireConnector(ctx, purpose.connector);
+  if (sign_in_ways.find(({ name }) => name === access.credentials.way)?.on_page) return;
   await signOut(ctx, purpose, access).catch((cause: unknown) =>
     ctx.log.warn({ err: cause }, 'the session of a sign-in that is not used could not be ended'),
   );

@@ -261,6 +261,14 @@ test(row('EDT-02'), async () => {
   });
   expect(again).toMatchObject({ status: 409, body: { code: 'edited_copy_exists' } });
   expect(again.body.message).toContain(`as job ${canceled}. That job was canceled: send a new request.`);
+  // A canceled copy can be edited in turn. Then that is what counts.
+  const third = { ...(await readRequest(canceled)), first_name: 'Fourth', dob: '1993-07-04' };
+  const last = (await edit(canceled, { request: third })).body.job_id;
+  expect((await fixture.api.untilEvent(last)).event_type).toBe('patient.created');
+  const late = await fixture.api.call('PATCH', `/v1/patients/${second.body.patient_id}`, {
+    body: { dob: '1992-06-03' },
+  });
+  expect(late.body.message).toContain(`as job ${last}. Use what that job creates instead.`);
 });
 
 describe('editing is refused', () => {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { type CallToolResult, Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
@@ -28,20 +27,34 @@ export async function serveTools(service: Service, { allowWrites, files, wait }:
       return { isError: true, content: [{ type: 'text', text: describeError(error) }] };
     }
   };
-  const ended = once(process.stdin, 'end');
-  const serving = serveStdio(() => {
-    const server = new Server({ name: 'chartwire', version }, { capabilities: { tools: {} }, instructions });
-    server.setRequestHandler('tools/list', () => ({ tools: listed }));
-    server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
-      call(params.name, params.arguments ?? {}, mcpReq.signal),
-    );
-    return server;
-  });
+  const { promise: ended, resolve: end } = createEnd();
+  const serving = serveStdio(
+    () => {
+      const server = new Server({ name: 'chartwire', version }, { capabilities: { tools: {} }, instructions });
+      server.setRequestHandler('tools/list', () => ({ tools: listed }));
+      server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
+        call(params.name, params.arguments ?? {}, mcpReq.signal),
+      );
+      // Also after a message that is too large, or if nobody reads the output.
+      server.onclose = end;
+      return server;
+    },
+    { onerror: ({ message }) => printProgress(message) },
+  );
+  process.stdin.once('end', end);
   printProgress(
     `Serving ${tools.size} tools for ${service.credentials.base_url}, ${allowWrites ? 'reads and writes' : 'read-only'}.`,
   );
   await ended;
   await serving.close();
+}
+
+function createEnd(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
 }
 
 async function checkFolder(files: string, allowWrites: boolean | undefined): Promise<void> {

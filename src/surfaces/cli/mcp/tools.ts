@@ -40,7 +40,7 @@ function describeTool(method: Method, name: string, files: boolean): ApiTool {
     definition: {
       name,
       description: description.filter((text) => text !== undefined).join(' '),
-      // JSON Schema, as the protocol wants it. That all of it is JSON is not in the type of our schemas.
+      // JSON Schema, as the protocol wants it. Our schema type does not say that all values are JSON.
       inputSchema: { type: 'object', properties, required, additionalProperties: false } as Tool['inputSchema'],
       annotations: {
         title: operation.summary,

@@ -22,7 +22,7 @@ export const requestsList = endpoint({
   response: Type.Object({ success, ...request_page }),
   handle: async ({ ctx, query: { search, ...query }, scope, operator }) => {
     const text = search?.trim();
-    // Whoever does not see the sent paths does not find out by searching what they contain.
+    // A role that cannot see sent paths cannot search them either.
     const searched = text && { text, endpoints: endpointsAt(text), sent_paths: seesPatients(operator) };
     const { rows, next } = await listRequests(ctx, { ...query, search: searched || undefined, scope });
     return {
