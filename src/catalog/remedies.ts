@@ -52,7 +52,8 @@ const by_code: { readonly [Code in ErrorCode]?: string } = {
   job_not_repeatable: 'Read the job. Only failed jobs can run again.',
   job_not_openable: 'Send a job that has finished and is about a patient of the sandbox’s practice.',
   sandbox_client_required: 'Send the credentials in sandbox.json.',
-  edited_copy_exists: 'Read the job that the message names. Change what it creates, or send a new request if it was canceled.',
+  edited_copy_exists:
+    'Read the job that the message names. Change what it creates, or send a new request if it was canceled.',
   document_type_unsupported: 'Convert the document to PDF, JPEG or PNG.',
   document_broken: 'Open the document and print it to a new PDF, then upload that.',
   document_too_large: 'Split the document, or reduce its resolution.',
