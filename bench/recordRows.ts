@@ -58,8 +58,9 @@ export async function insertRecords(sql: Query, scope: Scope, kind: RecordKind, 
   const expressions = columns
     .map((column) => toExpression(sql, column, { ...scope, ...counts, filters }))
     .reduce((all, each) => sql`${all}, ${each}`);
+  // `ORDER BY n` would mean the column `n::text`, which is called n too.
   await sql`INSERT INTO ${sql(kind.name)} (${sql(columns.map(({ name }) => name))})
-    SELECT ${expressions} FROM generate_series(1, ${counts.rows}::int) AS n ORDER BY n`;
+    SELECT ${expressions} FROM generate_series(1, ${counts.rows}::int) AS numbers (n) ORDER BY numbers.n`;
 }
 
 function toExpression(

@@ -39,6 +39,6 @@ export function walkIds(sql: Query, { table, within, conditions, matches, after,
       UNION ALL (
         SELECT walked.id FROM (${walked} OFFSET 0) AS walked
          CROSS JOIN LATERAL (SELECT * FROM ${sql(table)} WHERE id = walked.id OFFSET 0) AS listed
-         WHERE NOT (SELECT few FROM size) AND ${filter} ${limit})) AS either
+         WHERE NOT (SELECT few FROM size) AND ${filter} ORDER BY walked.id ${limit})) AS either
      ORDER BY id ${limit}`;
 }
