@@ -264,11 +264,19 @@ describe('is no violation:', () => {
         repeatWebhook();
         evidence.interruptions.push({
           kind: 'process',
-          frozen: false,
+          frozen_until: null,
           at: now + 100,
           deliveries: listHeld(),
           renewals: [],
         });
+      },
+    ],
+    [
+      'a webhook that a worker was sending when it was frozen, and that arrived when it went on',
+      () => {
+        repeatWebhook();
+        const frozen = { at: now - 17_900, frozen_until: now + 100 };
+        evidence.interruptions.push({ kind: 'process', ...frozen, deliveries: listHeld(), renewals: [] });
       },
     ],
     [
@@ -282,7 +290,13 @@ describe('is no violation:', () => {
       'a webhook that waited for what a frozen worker had locked when the database went down',
       () => {
         repeatWebhook();
-        evidence.interruptions.push({ kind: 'process', frozen: true, at: now + 700, deliveries: [], renewals: [] });
+        evidence.interruptions.push({
+          kind: 'process',
+          frozen_until: now + 18_700,
+          at: now + 700,
+          deliveries: [],
+          renewals: [],
+        });
         evidence.interruptions.push({ kind: 'database', at: now + 10_300, until: now + 12_300 });
       },
     ],
@@ -309,7 +323,7 @@ describe('is no violation:', () => {
       async () => {
         const [account] = await sql<{ id: string }[]>`SELECT id::text FROM accounts`;
         const renewals = [account?.id ?? ''];
-        evidence.interruptions.push({ kind: 'process', frozen: false, at: now - 3_000, deliveries: [], renewals });
+        evidence.interruptions.push({ kind: 'process', frozen_until: null, at: now - 3_000, deliveries: [], renewals });
         evidence.token_uses.push(redemption('a', now));
         await addSignInRequest(now);
       },
@@ -324,7 +338,7 @@ describe('is no violation:', () => {
   test('a webhook that another worker sent again is a violation', async () => {
     repeatWebhook();
     const deliveries = [{ url, webhook_id: newId() }];
-    evidence.interruptions.push({ kind: 'process', frozen: false, at: now + 100, deliveries, renewals: [] });
+    evidence.interruptions.push({ kind: 'process', frozen_until: null, at: now + 100, deliveries, renewals: [] });
     expect(await broken()).toStrictEqual([repeated_webhook]);
   });
 
@@ -333,13 +347,25 @@ describe('is no violation:', () => {
     evidence.token_uses.push(redemption('a', now + 1_000));
     const [account] = await sql<{ id: string }[]>`SELECT id::text FROM accounts`;
     const renewals = [account?.id ?? ''];
-    evidence.interruptions.push({ kind: 'process', frozen: false, at: now - 60_000, deliveries: listHeld(), renewals });
+    evidence.interruptions.push({
+      kind: 'process',
+      frozen_until: null,
+      at: now - 60_000,
+      deliveries: listHeld(),
+      renewals,
+    });
     expect(await broken()).toStrictEqual([repeated_webhook, redeemed_twice]);
   });
 
   test('a webhook that was sent again after a freeze alone, or after a crash that came too late for it, is a violation', async () => {
     repeatWebhook();
-    evidence.interruptions.push({ kind: 'process', frozen: true, at: now + 700, deliveries: [], renewals: [] });
+    evidence.interruptions.push({
+      kind: 'process',
+      frozen_until: now + 18_700,
+      at: now + 700,
+      deliveries: [],
+      renewals: [],
+    });
     expect(await broken()).toStrictEqual([repeated_webhook]);
     evidence.interruptions.splice(0, 1, { kind: 'database', at: now + 10_300, until: now + 12_300 });
     expect(await broken()).toStrictEqual([repeated_webhook]);

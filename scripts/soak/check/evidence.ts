@@ -44,7 +44,8 @@ export type Interruption =
   | {
       kind: 'process';
       at: number;
-      frozen: boolean;
+      /** When a frozen process went on, with what it was sending; null: it was killed. */
+      frozen_until: number | null;
       deliveries: { url: string; webhook_id: string }[];
       renewals: string[];
     }

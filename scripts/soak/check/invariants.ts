@@ -246,16 +246,18 @@ const stored_within_ms = 8_000;
 const locks_held_ms = 10_000;
 
 async function repeatedWebhooks({ received, interruptions }: Evidence) {
-  const interrupted_at = new Map<string, number[]>();
+  const interrupted = new Map<string, { at: number; until: number }[]>();
   for (const each of interruptions) {
     if (each.kind !== 'process') continue;
     for (const { url, webhook_id } of each.deliveries) {
       const key = `${url} ${webhook_id}`;
-      interrupted_at.set(key, [...(interrupted_at.get(key) ?? []), each.at]);
+      interrupted.set(key, [...(interrupted.get(key) ?? []), { at: each.at, until: each.frozen_until ?? each.at }]);
     }
   }
   const databases = interruptions.filter((each) => each.kind === 'database');
-  const frozen_at = interruptions.flatMap((each) => (each.kind === 'process' && each.frozen ? each.at : []));
+  const frozen_at = interruptions.flatMap((each) =>
+    each.kind === 'process' && each.frozen_until !== null ? each.at : [],
+  );
   const accepted = new Map<string, number>();
   const repeated: string[] = [];
   for (const { url, webhook_id, at, status } of received) {
@@ -269,7 +271,7 @@ async function repeatedWebhooks({ received, interruptions }: Evidence) {
       const stored_by = Math.max(accepted_at, ...blocked.map((each) => each + locks_held_ms)) + stored_within_ms;
       const from = accepted_at - in_transit_ms;
       const was_interrupted =
-        interrupted_at.get(key)?.some((lost_at) => lost_at > from && lost_at < Math.min(at, stored_by)) ?? false;
+        interrupted.get(key)?.some((each) => each.until > from && each.at < Math.min(at, stored_by)) ?? false;
       const was_down = databases.some((outage) => outage.at < stored_by && outage.until > accepted_at);
       if (!was_interrupted && !was_down) repeated.push(key);
     }

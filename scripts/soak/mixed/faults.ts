@@ -129,7 +129,7 @@ async function restart(slot: Slot, { measured, interruptions }: Target, signal: 
     const pid = slot.pid();
     await slot.kill(signal);
     // A process that is asked to stop finishes what it holds.
-    if (signal === 'SIGKILL') await interruptions.noteProcess(pid, { killed: true });
+    if (signal === 'SIGKILL') await interruptions.noteProcess(pid);
     await slot.start();
     return undefined;
   };
@@ -142,7 +142,7 @@ async function killWorker(slot: Slot, target: Target): Promise<void> {
     const killed_at = Date.now();
     const pid = slot.pid();
     await slot.kill('SIGKILL');
-    await target.interruptions.noteProcess(pid, { killed: true });
+    await target.interruptions.noteProcess(pid);
     const [resumed_ms] = await Promise.all([untilResumed(target, abandoned, killed_at), slot.start()]);
     return resumed_ms;
   };
@@ -153,7 +153,7 @@ async function freezeWorker(slot: Slot, target: Target): Promise<void> {
   const cause = async () => {
     process.kill(slot.pid(), 'SIGSTOP');
     const frozen_at = Date.now();
-    await target.interruptions.noteProcess(slot.pid(), { killed: false });
+    await target.interruptions.noteProcess(slot.pid(), frozen_ms);
     const abandoned = await readLanes(target, slot.pid());
     // Not only after its lanes were claimed again: if all workers are frozen, nobody claims them.
     const thaw = async () => {
@@ -200,11 +200,17 @@ async function stopDatabase(target: Target, signal: 'SIGINT' | 'SIGQUIT'): Promi
     // It may be down already.
     stopped = await succeeds(installation.stopDatabase(signal));
     if (!stopped) return undefined;
-    // What was in progress may still end.
-    await until('writes are accepted again', () => load.lastAt() > stopped_at + 500, 120_000).finally(() =>
+    let paused = false;
+    const isBack = () => {
+      paused ||= load.isPaused();
+      // What was in progress may still end.
+      return load.lastAt() > stopped_at + 500;
+    };
+    await until('writes are accepted again', isBack, 120_000).finally(() =>
       interruptions.noteDatabase(stopped_at, Date.now()),
     );
-    return load.lastAt() - stopped_at;
+    // While nothing is sent, nothing can be accepted.
+    return paused ? undefined : load.lastAt() - stopped_at;
   };
   await during(measured, cause, (ms) => measured.database_back_ms.push(ms));
   return stopped;

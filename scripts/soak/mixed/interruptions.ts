@@ -9,8 +9,11 @@ import type { Installation } from './installation.ts';
  * one of these.
  */
 export type Interruptions = {
-  /** To be called right after the process was killed or frozen, while the database shows what it holds. */
-  noteProcess(pid: number, options: { killed: boolean }): Promise<void>;
+  /**
+   * To be called right after the process was killed or frozen, while the database shows what it holds. `frozen_ms`: a
+   * frozen process goes on after this time.
+   */
+  noteProcess(pid: number, frozen_ms?: number): Promise<void>;
   noteDatabase(at: number, until: number): void;
   /** To be called before the sign-ins are ended. */
   noteGrants(accounts: readonly Account[]): void;
@@ -36,15 +39,12 @@ export function createInterruptionLog({ sql }: Pick<Installation, 'sql'>, file: 
     return { deliveries: [...deliveries], renewals: renewals.map(({ account_id }) => account_id) };
   };
   return {
-    noteProcess: async (pid, { killed }) => {
+    noteProcess: async (pid, frozen_ms) => {
       const at = Date.now();
       try {
-        append({
-          kind: 'process',
-          at,
-          frozen: !killed,
-          ...(await until('the database responds', () => readLeases(pid, killed), look_timeout_ms)),
-        });
+        const killed = frozen_ms === undefined;
+        const leases = await until('the database responds', () => readLeases(pid, killed), look_timeout_ms);
+        append({ kind: 'process', at, frozen_until: killed ? null : Date.now() + frozen_ms, ...leases });
       } catch {
         // Then it was not this process alone.
         print('what a process held is not known, because the database is down');

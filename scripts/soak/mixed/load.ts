@@ -13,6 +13,8 @@ export type Load = {
   failed: ReadonlyMap<string, number>;
   /** When the newest write was acknowledged. */
   lastAt(): number;
+  /** Whether the writers wait because the queue is full. */
+  isPaused(): boolean;
   /** Ends the writers. Each first repeats its last write until it is acknowledged. */
   stop(): Promise<void>;
 };
@@ -88,6 +90,7 @@ export function startLoad(
     acknowledged,
     failed,
     lastAt: () => last_at,
+    isPaused: options.isFull,
     stop: async () => {
       stopped = true;
       await Promise.all(writers);
