@@ -72,7 +72,7 @@ describe('an alert is open', () => {
     await fixture.api.callIn();
     expect(await awaitAlerts('endpoint_failing', 1)).toMatchObject([
       {
-        summary: expect.stringContaining(`Endpoint ${webhook_id} was disabled after failures.`),
+        summary: expect.stringContaining(`Endpoint ${receiver.url.replace(/\/$/, '')} was disabled after failures.`),
         page: page(`/events/endpoints/${webhook_id}`),
       },
     ]);
@@ -180,7 +180,7 @@ describe('an alert is open', () => {
     expect(await awaitAlerts('certificate_expiring', 1)).toMatchObject([
       {
         summary: expect.stringMatching(
-          new RegExp(`^The certificate for endpoint ${webhook_id} expires on [\\d-]+\\.$`),
+          /^The certificate for endpoint https:\/\/receiver\.example\.org\/hook expires on [\d-]+\.$/,
         ),
         page: page(`/events/endpoints/${webhook_id}`),
       },

@@ -21,8 +21,10 @@ test('each endpoint’s summary becomes a sentence in the past tense', () => {
 test.each([
   ['patients.list', '200', 32, 'Viewed patients (32 patients)', 'Succeeded'],
   ['dashboard.jobs.run-again', '403', 0, 'Tried to run', 'Denied (403)'],
-  ['operator.sign_in', 'signed_in', 0, 'Signed in to the dashboard', 'Signed in'],
-  ['operator.sign_in', 'refused', 0, 'Tried to sign in to the dashboard', 'Refused'],
+  ['operator.sign_in', 'signed in', 0, 'Signed in to the dashboard', 'Signed in'],
+  ['operator.sign_in', 'password refused', 0, 'Tried to sign in to the dashboard', 'Password refused'],
+  ['operator.sign_in', 'inactive', 0, 'Tried to sign in to the dashboard', 'Inactive'],
+  ['operator.sign_in', 'sso_role_missing', 0, 'Tried to sign in to the dashboard', 'SSO role missing'],
   ['client.create', 'created', 0, 'Created a client', 'Created'],
   ['keys.rotate', 'done', 0, 'Rotated keys', 'Done'],
   ['erase.organization', 'erased', 0, 'Erased an organization', 'Erased'],
@@ -36,6 +38,14 @@ test.each([
   expect(reading.sentence).toContain(sentence);
   expect(reading.sentence).not.toContain('first');
   expect(reading.result).toBe(result);
+});
+
+test('a read is one however its filters are sent, so that a page that reads again and again is one line', () => {
+  const isReading = (action: string) => read({ action, outcome: '200', patients: 2, detail: null }).reads;
+  const reading = ['jobs.list', 'jobs.search', 'jobs.patients', 'patients.find', 'audit.search', 'disclosures.search'];
+  expect(reading.filter((each) => !isReading(`dashboard.${each}`))).toStrictEqual([]);
+  // Data that leaves the service is listed one by one.
+  expect(['jobs.export', 'jobs.run-again'].filter((each) => isReading(`dashboard.${each}`))).toStrictEqual([]);
 });
 
 test('groups one person’s reads of the same thing per minute, and nothing that changed something or failed', () => {
@@ -57,7 +67,8 @@ test('groups one person’s reads of the same thing per minute, and nothing that
     record({ id: '8', failed: true }),
     record({ id: '9', reads: false }),
     record({ id: '10', reads: false }),
+    record({ id: '11', patients: 20 }),
   ];
   const groups = groupReads(records).map((group) => group.records.map(({ id }) => id));
-  expect(groups).toStrictEqual([['1', '2', '5'], ['3'], ['4'], ['6'], ['7'], ['8'], ['9'], ['10']]);
+  expect(groups).toStrictEqual([['1', '2', '5'], ['3'], ['4'], ['6'], ['7'], ['8'], ['9'], ['10'], ['11']]);
 });

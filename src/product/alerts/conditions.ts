@@ -1,6 +1,6 @@
 import { type FourEyesAction, four_eyes_actions } from '../../catalog/fourEyes.ts';
 import { firstIdAt, timeOfId } from '../../catalog/ids.ts';
-import type { Fragment, Query } from '../../platform/db/database.ts';
+import type { Database, Fragment, Query } from '../../platform/db/database.ts';
 import { formatDestination } from '../../platform/security/outbound.ts';
 import { createStamp, findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import type { Context } from '../context.ts';
@@ -39,7 +39,7 @@ export async function findProblems(sql: Query, queues: QueueDepth, ctx: AlertCon
   });
 }
 
-type AlertContext = Pick<Context, 'config' | 'system_keys'>;
+type AlertContext = Pick<Context, 'config' | 'db' | 'system_keys'>;
 type Finding = Pick<Problem, 'subject' | 'summary' | 'page'> & Partial<Omit<Problem, 'code'>>;
 
 const of_installation = { client_id: null, organization_id: null, count: 1 };
@@ -231,17 +231,18 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     }));
   },
 
-  endpoint_failing: async (sql) => {
+  endpoint_failing: async (sql, _queues, { db }) => {
     const rows = await sql<(OfClient & { id: string; status: 'enabled' | 'disabled' })[]>`
       SELECT endpoint.id, endpoint.status, endpoint.client_id, clients.public_id
         FROM webhook_endpoints AS endpoint JOIN clients ON clients.id = endpoint.client_id
        WHERE failing_since IS NOT NULL AND paused_at IS NULL
          AND (status = 'disabled' OR failing_since <= now() - make_interval(secs => ${failing_s}))
        ORDER BY endpoint.id`;
+    const urls = await readEndpointUrls(db, rows);
     return rows.map(({ id, status, client_id, public_id }) => ({
       subject: id,
       client_id,
-      summary: `Endpoint ${id} ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for five minutes'}.`,
+      summary: `Endpoint ${urls.get(id) ?? id} ${status === 'disabled' ? 'was disabled after failures' : 'has been failing for five minutes'}.`,
       page: `/clients/${public_id}/events/endpoints/${id}`,
     }));
   },
@@ -312,7 +313,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     }));
   },
 
-  certificate_expiring: async (sql) => {
+  certificate_expiring: async (sql, _queues, { db }) => {
     const rows = await sql<(OfClient & { id: string; app: string | null; expired: boolean; expires_at: string })[]>`
       SELECT holder.id, app, expires_at <= now() AS expired, iso(expires_at) AS expires_at, holder.client_id,
              clients.public_id
@@ -322,10 +323,14 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
               SELECT id::text, name, client_id, certificate_expires_at FROM emr_apps) AS holder
              JOIN clients ON clients.id = holder.client_id
        WHERE expires_at <= now() + make_interval(days => ${certificate_days}) ORDER BY holder.id`;
+    const urls = await readEndpointUrls(
+      db,
+      rows.filter(({ app }) => app === null),
+    );
     return rows.map(({ id, app, expired, expires_at, client_id, public_id }) => ({
       subject: `${id} ${expires_at}`,
       client_id,
-      summary: `The certificate for ${app === null ? `endpoint ${id}` : `the EMR app ${app}`} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
+      summary: `The certificate for ${app === null ? `endpoint ${urls.get(id) ?? id}` : `the EMR app ${app}`} ${expired ? 'expired' : 'expires'} on ${expires_at.slice(0, 10)}.`,
       page: app === null ? `/clients/${public_id}/events/endpoints/${id}` : `/settings/clients/${public_id}`,
     }));
   },
@@ -356,6 +361,23 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     return [{ subject: 'database', summary, page: '/settings/alerts' }];
   },
 };
+
+/** The URLs of endpoints by ID, without what may be secret in them. The system role cannot read them, so as the clients. */
+async function readEndpointUrls(
+  db: Database,
+  endpoints: readonly { id: string; client_id: string }[],
+): Promise<Map<string, string>> {
+  const urls = new Map<string, string>();
+  for (const client_id of new Set(endpoints.map((each) => each.client_id))) {
+    const ids = endpoints.filter((each) => each.client_id === client_id).map(({ id }) => id);
+    const rows = await db.read<{ id: string; url: string }>(
+      client_id,
+      (sql) => sql`SELECT id, url FROM webhook_endpoints WHERE id = ANY (${ids})`,
+    );
+    for (const { id, url } of rows) urls.set(id, formatDestination(url));
+  }
+  return urls;
+}
 
 function failingSince(sql: Query): Fragment {
   return sql`now() - make_interval(secs => ${failing_s})`;

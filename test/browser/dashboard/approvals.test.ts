@@ -59,8 +59,15 @@ test('a request says that it waits, and its author gets the secret after the app
 
 test('an owner reviews who has access, and attests it', async () => {
   const leaving = await newOperator(fixture.product, 'read_only');
+  const { client_id } = fixture.product.sandbox;
+  const guest = await newOperator(fixture.product, 'read_only', { clients: [{ client_id, role: 'operator' }] });
   const page = await fixture.open('/settings/access');
   await page.getByRole('table', { name: 'Access', exact: true }).getByText(leaving.email).waitFor();
+  const row = (text: string) => page.getByRole('row').filter({ hasText: text });
+  await row(leaving.email).getByText('Read-only in all clients').waitFor();
+  // Clients by their names, and not as words of their IDs.
+  await row(guest.email).getByText('Operator in Sandbox').waitFor();
+  await row('Client secret').first().getByText('Read and write').waitFor();
   await expectAccessible(page);
   await page.setViewportSize({ width: 1024, height: 800 });
   await expect.poll(() => wideTables(page), { message: 'tables that scroll sideways' }).toStrictEqual([]);

@@ -115,6 +115,23 @@ describe('the dashboard', () => {
     await page.context().close();
   });
 
+  test.each([
+    ['/audit', ['What', 'Who', 'About', 'Outcome', 'Time']],
+    ['/requests', ['Time', 'Status', 'Request', 'Client', 'Duration', 'Response', 'Request ID']],
+    ['/settings/operators', ['Operator', 'Access', 'Status', 'Last active', 'Actions']],
+    ['/{client}/events/endpoints', ['URL', 'Status', 'Reason', 'Attempts (24 h)', 'Pending', 'Last success']],
+  ])('shows the title and the columns of the list at %s while it is being loaded', async (path, columns) => {
+    const page = await fixture.open('/{client}/overview', {});
+    const { dashboard, client_id } = fixture.product.sandbox;
+    // Without a response, until the window is closed.
+    await page.route(/\/dashboard\/api\/(audit|requests|operators|clients\/[^/]+\/webhooks)(\?|$)/, () => {});
+    await page.goto(`${dashboard.url}${path.replace('{client}', `clients/${client_id}`)}`);
+    const placeholder = page.getByRole('status', { name: 'Loading' }).locator('th');
+    await expect.poll(() => placeholder.allInnerTexts()).toStrictEqual(columns);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.context().close();
+  });
+
   test('keeps its layout while pages load', async () => {
     const context = (await fixture.open('', {})).context();
     const { dashboard, client_id } = fixture.product.sandbox;

@@ -109,6 +109,11 @@ test('the palette finds guides by their titles, and runs actions', async () => {
   await guide.waitForURL(`${fixture.product.sandbox.base_url}/docs/disclosures`);
   await guide.close();
 
+  // The short word too, and not as the name of a patient.
+  await type(page, 'docs', 'Guides');
+  await page.getByRole('option', { name: 'API reference' }).waitFor();
+  await page.keyboard.press('Escape');
+
   await page.emulateMedia({ colorScheme: 'light' });
   await type(page, 'dark', 'Switch to dark mode');
   await page.keyboard.press('Enter');

@@ -81,6 +81,11 @@ test('finds an unknown route and an unauthenticated request by request id or pat
   const unknown = await api.call('GET', `/v1/patient/${patient_mrn}/chart`);
   const stranger = await api.call('GET', '/v1/staff', { headers: { client_secret: 'wrong' } });
   await untilLogged(stranger);
+  // What the message names is what was sent.
+  const link = { user_id: 'user-1', org_id: 'org-1', emr_name: 'none', emr_instance_domain: 'emr.example.org' };
+  const unsupported = await api.call('POST', '/link/token/create', { body: link, headers: { access_token: null } });
+  expect(unsupported.body.code).toBe('emr_name_unknown');
+  await untilLogged(unsupported);
   const page = await fixture.open('/requests');
   const rows = page.getByRole('table', { name: 'Requests' }).locator('tbody tr');
   for (const [response, ...texts] of [
@@ -108,6 +113,14 @@ test('finds an unknown route and an unauthenticated request by request id or pat
   await drawer.getByText(unknown.body.remedy).waitFor();
   expect(await drawer.innerText()).not.toMatch(/… |'…'/);
   await expectAccessible(page, { within: '[role=dialog]' });
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Path or request ID').fill(readId(unsupported));
+  await page.keyboard.press('Enter');
+  await rows.filter({ hasText: readId(unsupported) }).click();
+  // “Correct the request as the message says” needs a message to refer to.
+  await drawer.getByText('The message that was sent is not stored').waitFor();
+  await drawer.getByText(unsupported.body.remedy).waitFor();
+  expect(await drawer.innerText()).not.toContain(unsupported.body.message);
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Clear filters' }).click();
   const endpoint = page.getByRole('combobox', { name: 'Endpoint' });

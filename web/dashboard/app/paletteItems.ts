@@ -136,7 +136,7 @@ const documents: readonly DocumentEntry[] = [
 export function documentItems(text: string, index: readonly DocumentEntry[]): PaletteGroup {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const hasAll = (name: string) => words.every((word) => name.toLowerCase().includes(word));
-  const own = documents.filter(({ title, section }) => hasAll(`${title} ${section}`));
+  const own = documents.filter(({ title, section }) => hasAll(`${title} ${section} docs`));
   const rank = ({ title, page }: DocumentEntry) => (title === page ? 0 : hasAll(title) ? 1 : 2);
   const others = text.length < 2 ? [] : index.filter(({ title, page }) => hasAll(`${title} ${page}`));
   const ranked = [...own, ...others.toSorted((one, other) => rank(one) - rank(other))];

@@ -1,6 +1,7 @@
 import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useQuery as useReactQuery } from '@tanstack/react-query';
 import { useLocation } from 'wouter';
+import { formatDay } from '../pages/records/Day.tsx';
 import { isOnPage, openDialog } from '../parts/openDialog.ts';
 import { showToast } from '../parts/Toasts.tsx';
 import { determineAccess } from '../service/access.ts';
@@ -102,7 +103,7 @@ function patientItem(patient: PatientMatches[number], client_path: string | unde
   return {
     id: `patient ${id}`,
     label: `${last_name}, ${first_name}`,
-    hint: [dob, mrn, org_id].filter(Boolean).join(' · '),
+    hint: [dob && formatDay(dob), mrn, org_id].filter(Boolean).join(' · '),
     icon: 'user',
     target: { page: `${client_path}/records/${organization_id}/patients/${id}` },
   };

@@ -2,13 +2,24 @@ import { Skeleton, Stack } from '@mantine/core';
 
 /** The placeholder of everything that is being loaded, about as high as what replaces it, so that nothing jumps. */
 export function Loading({ rows = 3 }: { rows?: number }) {
+  const numbers = Array.from({ length: rows }, (_, row) => row);
+  if (rows < list_rows) {
+    return (
+      <Stack gap="sm" role="status" aria-busy="true" aria-label="Loading">
+        {numbers.map((row) => (
+          <Skeleton key={row} height={52} />
+        ))}
+      </Stack>
+    );
+  }
   return (
-    <Stack gap="sm" role="status" aria-busy="true" aria-label="Loading">
-      {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
-        <Skeleton key={row} height={row === 0 && rows > 3 ? 36 : 52} />
+    <div className="scroll skeleton" role="status" aria-busy="true" aria-label="Loading">
+      {numbers.map((row) => (
+        <div key={row} className="skeleton-line">
+          <Skeleton height={14} width={row === 0 ? '30%' : `${60 + ((row * 17) % 35)}%`} />
+        </div>
       ))}
-    </Stack>
+    </div>
   );
 }
 

@@ -17,7 +17,7 @@ export function ErrorAlert({ error, retry }: { error: ApiError; retry?: () => un
           )}
         </div>
         {retry && (
-          <Button size="compact-sm" variant="light" color="red" onClick={() => retry()}>
+          <Button size="compact-sm" variant="default" onClick={() => retry()}>
             Retry
           </Button>
         )}
@@ -52,7 +52,7 @@ export class ErrorBoundary extends Component<Props, State> {
         <Text size="sm" mb="sm">
           The service may be down, or it was updated while this page was open.
         </Text>
-        <Button size="compact-sm" variant="light" color="red" onClick={() => window.location.reload()}>
+        <Button size="compact-sm" variant="default" onClick={() => window.location.reload()}>
           Reload
         </Button>
       </Alert>

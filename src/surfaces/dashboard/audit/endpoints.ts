@@ -59,6 +59,7 @@ export function auditEndpoints(listEndpoints: () => readonly Endpoint[]): readon
       id: 'dashboard.audit.search',
       surface: 'dashboard',
       method: 'POST',
+      reads: true,
       path: '/dashboard/api/audit/search',
       auth: 'operator',
       reach: 'clients',

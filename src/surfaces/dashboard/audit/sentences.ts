@@ -18,7 +18,7 @@ export function recordReader(endpoints: readonly Endpoint[]) {
   return (record: Pick<AuditRecord, 'action' | 'outcome' | 'patients' | 'detail'>): Reading => {
     const endpoint = by_id.get(record.action);
     const imperative = endpoint ? trimSummary(endpoint.summary) : toImperative(record);
-    const failed = isFailure(record.outcome);
+    const failed = isFailure(record);
     const [verb = '', ...rest] = imperative.split(' ');
     const said =
       failed && !isJob(record.action) ? `Tried to ${lowerFirst(imperative)}` : [toPast(verb), ...rest].join(' ');
@@ -105,7 +105,11 @@ function toPast(verb: string): string {
 /** Outcomes of failed actions that have no HTTP status. */
 const failures = ['refused', 'rejected', 'failed', 'forbidden', 'no_response', 'locked', 'unknown', 'outcome_unknown'];
 
-function isFailure(outcome: string): boolean {
+/** A refused sign-in has its reason as the outcome, and there are more reasons than ways to succeed. */
+const sign_in_successes = ['signed in', 'identity confirmed', 'created', 'linked'];
+
+function isFailure({ action, outcome }: Pick<AuditRecord, 'action' | 'outcome'>): boolean {
+  if (action === 'operator.sign_in') return !sign_in_successes.includes(outcome);
   return /^[45]\d\d$/.test(outcome) || failures.includes(outcome);
 }
 
@@ -118,7 +122,7 @@ const statuses: Readonly<Record<string, string>> = {
 
 function toResult(outcome: string): string {
   if (outcome === 'ok') return 'Succeeded';
-  if (!/^[1-5]\d\d$/.test(outcome)) return upperFirst(outcome.replaceAll('_', ' '));
+  if (!/^[1-5]\d\d$/.test(outcome)) return upperFirst(outcome.replaceAll('_', ' ')).replace(/^Sso\b/, 'SSO');
   if (outcome < '400') return 'Succeeded';
   return `${statuses[outcome] ?? (outcome < '500' ? 'Rejected' : 'Failed')} (${outcome})`;
 }

@@ -36,6 +36,7 @@ export const disclosures_endpoints: readonly Endpoint[] = [
     id: 'dashboard.disclosures.search',
     surface: 'dashboard',
     method: 'POST',
+    reads: true,
     path: `${path}/search`,
     auth: 'operator_in_client',
     role: 'support',

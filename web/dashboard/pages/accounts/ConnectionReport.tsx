@@ -3,7 +3,7 @@ import { BackLink, PageTitle, Section } from '../../parts/layout.tsx';
 import { type Column, DataTable, TableSection } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { Fields } from '../../parts/values.tsx';
+import { AccountName, Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import type { ConnectionReport, ReportRow } from '../../service/types.ts';
@@ -58,11 +58,6 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
       {report.error_message !== null && (
         <Alert color="red" title={cause || 'Sign-in failed'}>
           {remedy}
-          {cause !== report.error_message && (
-            <Text size="sm" mt={4} c="dimmed">
-              {report.error_message}
-            </Text>
-          )}
         </Alert>
       )}
       <Section title="Sign-in">
@@ -71,7 +66,7 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
             Account: `${report.org_id} · ${report.user_id}`,
             Address: report.report.address,
             Time: <Timestamp at={report.report.at} show="exact" />,
-            Error: report.error_code,
+            ...(report.error_message !== null && { Error: <ReportedError of={report} /> }),
           }}
         />
         <Text size="sm" c="dimmed" mt="xs">
@@ -97,6 +92,16 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
         />
       </Section>
     </Stack>
+  );
+}
+
+/** What the application was told, which is less specific than the cause. */
+function ReportedError({ of: { error_code, error_message } }: { of: ConnectionReport }) {
+  return (
+    <>
+      <code>{error_code}</code>
+      <div className="secondary">{error_message}</div>
+    </>
   );
 }
 
@@ -129,9 +134,8 @@ export function FailedLinks({ reports }: { reports: readonly ReportRow[] }) {
 }
 
 const failed_columns: Column<ReportRow>[] = [
-  { head: 'Organization', cell: ({ org_id }) => org_id },
-  { head: 'User', cell: ({ user_id }) => user_id },
-  { head: 'Address', cell: ({ address }) => <span className="breakable">{address}</span>, phone: 'line' },
+  { head: 'Account', cell: (report) => <AccountName account={report} /> },
+  { head: 'Address', cell: ({ address }) => <span className="url">{address}</span>, phone: 'line' },
   { head: 'Time', cell: ({ at }) => <Timestamp at={at} />, phone: 'end' },
   {
     head: 'Cause',

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { list_rows } from '../../parts/Loading.tsx';
 import { PageTitle } from '../../parts/layout.tsx';
-import { type Column, DataTable, MoreButton } from '../../parts/lists/DataTable.tsx';
+import { type Column, DataTable, MoreButton, TableSkeleton } from '../../parts/lists/DataTable.tsx';
 import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/lists/FilterBar.tsx';
 import { countPeriod, PeriodFilter, usePeriod } from '../../parts/lists/Period.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
@@ -45,7 +45,7 @@ const columns: Column<RecordGroup>[] = [
         <Text size="sm" className="breakable">
           {nameActor(first)}
         </Text>
-        <Text size="xs" c="dimmed" className="breakable">
+        <Text size="xs" c="dimmed" className="breakable unbroken">
           {describeActor(first)}
         </Text>
       </>
@@ -63,7 +63,8 @@ const columns: Column<RecordGroup>[] = [
 /** The name of the client or operator; the service itself works as worker and system. */
 function nameActor({ actor_kind, actor, actor_name }: AuditRecord): string {
   if (actor_kind === 'worker' || actor === 'system') return 'Chartwire';
-  return actor_name ?? actor;
+  // The email address of a refused sign-in is not stored.
+  return actor_name ?? (actor === 'unknown' ? 'Unknown person' : actor);
 }
 
 function describeActor({ actor_kind, actor, actor_name, client_name, address }: AuditRecord): string {
@@ -76,9 +77,9 @@ function describeActor({ actor_kind, actor, actor_name, client_name, address }: 
 /** The job or account that the record is about; ids are in the details. */
 function Subject({ record: { job_id, client_id, account } }: { record: AuditRecord }) {
   if (job_id === null) return <span className="secondary breakable">{account}</span>;
-  if (client_id === null) return `Job ${job_id}`;
+  if (client_id === null) return <span className="nowrap">Job {job_id}</span>;
   return (
-    <Anchor component={Link} href={`~/dashboard/clients/${client_id}/jobs/${job_id}`} size="sm">
+    <Anchor component={Link} href={`~/dashboard/clients/${client_id}/jobs/${job_id}`} size="sm" className="nowrap">
       Job {job_id}
     </Anchor>
   );
@@ -125,7 +126,7 @@ export default function Audit() {
         checked={own_reading === ''}
         onChange={({ currentTarget }) => set('own_reading', currentTarget.checked ? 'show' : '')}
       />
-      <QueryResult query={records} rows={list_rows}>
+      <QueryResult query={records} placeholder={<TableSkeleton columns={columns} rows={list_rows} />}>
         {() => (
           <>
             <DataTable

@@ -48,14 +48,10 @@ function Record({ record }: { record: AuditRecord }) {
           Subject: record.subject && <code>{record.subject}</code>,
           'IP address': record.address,
           Position: record.position ?? 'Not in the chain yet',
+          ...(record.request_id !== null && { 'Request ID': <code>{record.request_id}</code> }),
+          'Record ID': <Copyable value={record.id} label="record ID" />,
         }}
       />
-      <Copyable value={record.id} label="record ID" />
-      {record.request_id && (
-        <Text size="xs" c="dimmed">
-          Request <code className="breakable">{record.request_id}</code>
-        </Text>
-      )}
       {detail !== null && (
         <Code block className="wrapped">
           {JSON.stringify(detail, null, 2)}

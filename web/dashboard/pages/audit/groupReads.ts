@@ -25,7 +25,9 @@ export function groupReads(records: readonly AuditRecord[]): RecordGroup[] {
   return groups;
 }
 
-function readKey({ at, actor_kind, actor, client_id, action, subject, job_id, account, address }: AuditRecord): string {
+function readKey(record: AuditRecord): string {
+  const { at, actor_kind, actor, client_id, action, subject, job_id, account, address, patients } = record;
   const minute = at.slice(0, 'YYYY-MM-DDTHH:MM'.length);
-  return JSON.stringify([minute, actor_kind, actor, client_id, action, subject, job_id, account, address]);
+  // The sentence of a group says how many patients each of its reads was about.
+  return JSON.stringify([minute, actor_kind, actor, client_id, action, subject, job_id, account, address, patients]);
 }

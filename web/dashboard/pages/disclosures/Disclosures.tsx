@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { ErrorAlert } from '../../parts/errors.tsx';
 import { list_rows } from '../../parts/Loading.tsx';
 import { DocsLink, EmptyState, PageTitle } from '../../parts/layout.tsx';
-import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
+import { type Column, DataTable, TableSkeleton } from '../../parts/lists/DataTable.tsx';
 import { type Filter, FilterBar, MrnSearch, useFilters } from '../../parts/lists/FilterBar.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { saveFile } from '../../parts/saveFile.ts';
@@ -148,7 +148,7 @@ function useDisclosures(search: Search) {
 function List({ search }: { search: Search }) {
   const query = useDisclosures(search);
   return (
-    <QueryResult query={query} rows={list_rows}>
+    <QueryResult query={query} placeholder={<TableSkeleton columns={columns} rows={list_rows} />}>
       {({ rows, first }) => (
         <Stack gap="sm">
           {first && <Notes of={first} practice={search.organization_id !== ''} />}

@@ -12,12 +12,13 @@ export function EndpointCertificate({ webhook: { id, url, certificate } }: { web
   const { may } = useSession();
   const may_change = may('operator') && url.startsWith('https:');
   if (!certificate) {
+    if (!may_change) return null;
     return (
       <Group gap="sm">
         <Text size="sm" c="dimmed">
           No client certificate. Add one if the receiver requires it in the TLS handshake.
         </Text>
-        {may_change && <SetCertificate id={id} replaces={false} />}
+        <SetCertificate id={id} replaces={false} />
       </Group>
     );
   }

@@ -2,7 +2,7 @@ import { Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { textOr } from '../../parts/labels.ts';
-import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
+import { type Column, DataTable, TableSkeleton } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -24,7 +24,7 @@ export function Endpoints() {
           <AddEndpoint />
         </Group>
       )}
-      <QueryResult query={query}>
+      <QueryResult query={query} placeholder={<TableSkeleton columns={columns} />}>
         {({ webhooks }) => (
           <DataTable
             label="Endpoints"

@@ -6,7 +6,7 @@ import { PayloadViewer } from '../../parts/PayloadViewer.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { Fields } from '../../parts/values.tsx';
+import { EventName, Fields } from '../../parts/values.tsx';
 import { useClient } from '../../service/client.tsx';
 import { useQuery } from '../../service/queries.ts';
 import type { ReceivedRow } from '../../service/types.ts';
@@ -23,7 +23,7 @@ export function ReceivedRequest({ id }: { id: string }) {
           <div>
             <BackLink href="/receiver">All received requests</BackLink>
             <Title order={2} size="h4" className="breakable">
-              {request.event_type ?? 'Request'}
+              {request.event_type === null ? 'Request' : <EventName name={request.event_type} />}
             </Title>
           </div>
           <Fields

@@ -6,7 +6,7 @@ import { type Column, PagedTable } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
-import { Copyable } from '../../parts/values.tsx';
+import { Copyable, EventName } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
 import { useClient } from '../../service/client.tsx';
 import { usePages, useQuery } from '../../service/queries.ts';
@@ -113,7 +113,11 @@ function ReceiverDetails({ receiver }: { receiver: ReceiverState }) {
 }
 
 const columns: Column<ReceivedRow>[] = [
-  { head: 'Event type', cell: (request) => request.event_type ?? `${request.method}, ${request.body_bytes} bytes` },
+  {
+    head: 'Event type',
+    cell: ({ event_type, method, body_bytes }) =>
+      event_type === null ? `${method}, ${body_bytes} bytes` : <EventName name={event_type} />,
+  },
   { head: 'Signature', cell: (request) => <Status of={request.verdict} />, phone: 'end' },
   { head: 'Attempt', cell: (request) => request.attempt ?? '–', align: 'right' },
   { head: 'Response', cell: describeResponse },

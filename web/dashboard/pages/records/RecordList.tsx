@@ -1,7 +1,8 @@
 import { Group, Title } from '@mantine/core';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { type Column, DataTable, PagedTable } from '../../parts/lists/DataTable.tsx';
+import { list_rows } from '../../parts/Loading.tsx';
+import { type Column, DataTable, PagedTable, TableSkeleton } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import type { ApiError, ResponseOf } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
@@ -58,7 +59,7 @@ export function ShortList<Kind extends ShortKind>(props: {
   return (
     <>
       <ListTitle kind={kind}>{title}</ListTitle>
-      <QueryResult query={query}>
+      <QueryResult query={query} placeholder={<TableSkeleton columns={columns} rows={list_rows} />}>
         {(response) => (
           <DataTable
             label={title}

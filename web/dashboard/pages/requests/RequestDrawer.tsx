@@ -33,6 +33,9 @@ function Details({ request }: { request: RequestRow }) {
       {code !== null && (
         <Alert color={request.status >= 500 ? 'red' : 'orange'} title={message ?? fieldLabel(code)}>
           <Stack gap="xs">
+            {message === null && (
+              <Text size="sm">The message that was sent is not stored, because it can quote the request.</Text>
+            )}
             {remedy && <Text size="sm">{remedy}</Text>}
             <Anchor href={`/docs/reference/errors#${code}`} size="sm" underline="always">
               About {code}

@@ -10,6 +10,8 @@ import { saveFile } from '../../parts/saveFile.ts';
 import { Timestamp } from '../../parts/Timestamp.tsx';
 import { call, callForFile, type ResponseOf } from '../../service/api.ts';
 import { useQuery } from '../../service/queries.ts';
+import { role_labels } from '../../service/types.ts';
+import { useClientOptions } from '../../service/useClientOptions.ts';
 
 type Row = ResponseOf<'access.get'>['access'][number];
 type ReviewRow = ResponseOf<'access-reviews.list'>['reviews'][number];
@@ -31,6 +33,23 @@ const ways: Record<Row['sign_in'][number] | Row['second_factor'][number], string
   identity_provider: 'Identity provider',
 };
 
+/** `read_only in ci_test_1` as “Read-only in Sandbox”, `read_write` of a secret as “Read and write”. */
+function Right({ of }: { of: string }) {
+  const clients = useClientOptions();
+  const [, role = '', where = ''] = /^(\w+) in (.+)$/.exec(of) ?? [];
+  if (isRole(role)) {
+    const client = clients.find(({ value }) => value === where)?.label ?? where;
+    return <div>{`${role_labels[role]} in ${client}`}</div>;
+  }
+  // IDs of organizations stay as they are.
+  const words = { read_write: 'read and write', read_only: 'read only' }[of] ?? of;
+  return <div>{words.replace(/^./, (letter) => letter.toUpperCase())}</div>;
+}
+
+function isRole(text: string): text is keyof typeof role_labels {
+  return Object.hasOwn(role_labels, text);
+}
+
 const columns: Column<Row>[] = [
   {
     head: 'Who',
@@ -43,7 +62,7 @@ const columns: Column<Row>[] = [
       </>
     ),
   },
-  { head: 'Rights', cell: ({ rights }) => rights.map((right) => <div key={right}>{right.replaceAll('_', ' ')}</div>) },
+  { head: 'Rights', cell: ({ rights }) => rights.map((right) => <Right key={right} of={right} />) },
   {
     head: 'Sign-in',
     cell: ({ sign_in, second_factor }) => (

@@ -1,6 +1,6 @@
 import { Badge, Group, NativeSelect, Text, TextInput } from '@mantine/core';
 import { FormDialog, primary } from '../../parts/forms/FormDialog.tsx';
-import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
+import { type Column, DataTable, TableSkeleton } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Copyable } from '../../parts/values.tsx';
 import { call } from '../../service/api.ts';
@@ -25,7 +25,7 @@ export function Clients() {
         </Text>
         {may('owner') && <AddClient />}
       </Group>
-      <QueryResult query={clients}>
+      <QueryResult query={clients} placeholder={<TableSkeleton columns={columns} />}>
         {(response) => (
           <DataTable
             label="Clients"

@@ -3,7 +3,7 @@ import { errorAt } from '../../parts/errors.tsx';
 import { ActionButton } from '../../parts/forms/ActionButton.tsx';
 import { ActionMenu } from '../../parts/forms/ActionMenu.tsx';
 import { FormDialog, primary } from '../../parts/forms/FormDialog.tsx';
-import { type Column, DataTable } from '../../parts/lists/DataTable.tsx';
+import { type Column, DataTable, TableSkeleton } from '../../parts/lists/DataTable.tsx';
 import { QueryResult } from '../../parts/QueryResult.tsx';
 import { Status } from '../../parts/Status.tsx';
 import { Timestamp } from '../../parts/Timestamp.tsx';
@@ -75,7 +75,7 @@ export function Operators() {
         </Text>
         {ways?.passwords && <InviteOperator />}
       </Group>
-      <QueryResult query={query}>
+      <QueryResult query={query} placeholder={<TableSkeleton columns={operator_columns} />}>
         {({ operators, invitations }) => (
           <>
             <DataTable

@@ -124,8 +124,8 @@ export function DataTable<Row>(props: Props<Row> & { rows: readonly Row[] }) {
 }
 
 /** A table's head and empty rows, while it is being loaded. */
-export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selection'> & { rows: number }) {
-  const { columns, selection, rows } = props;
+export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selection'> & { rows?: number }) {
+  const { columns, selection, rows = 3 } = props;
   return (
     <div className="scroll table skeleton" role="status" aria-busy="true" aria-label="Loading">
       <Table verticalSpacing="sm" horizontalSpacing="md" aria-hidden="true" role="presentation">
@@ -144,9 +144,13 @@ export function TableSkeleton<Row>(props: Pick<Props<Row>, 'columns' | 'selectio
             // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
             <Table.Tr key={row} style={{ '--row-lines': 2 }}>
               {selection && <Table.Td data-place="select" />}
-              {columns.map(({ head }, column) => (
+              {columns.map(({ head, align }, column) => (
                 <Table.Td key={head}>
-                  <Skeleton height={14} width={column === 0 ? 48 : `${55 + ((row * 7 + column * 13) % 40)}%`} />
+                  <Skeleton
+                    height={14}
+                    width={`${55 + ((row * 7 + column * 13) % 40)}%`}
+                    {...(align === 'right' && { ml: 'auto' })}
+                  />
                 </Table.Td>
               ))}
             </Table.Tr>
