@@ -192,7 +192,7 @@ export const errors = {
   sandbox_values_refused: {
     status: 403,
     message:
-      'Sandbox credentials are only available to the reference page, opened on the machine that runs the sandbox.',
+      'Sandbox credentials are only available to the documentation, opened on the machine that runs the sandbox.',
   },
   sandbox_client_required: {
     status: 403,

@@ -51,6 +51,7 @@ const by_code: { readonly [Code in ErrorCode]?: string } = {
   legal_hold_active: 'Have the legal hold lifted first, if it no longer applies.',
   job_not_repeatable: 'Read the job. Only failed jobs can run again.',
   job_not_openable: 'Send a job that has finished and is about a patient of the sandbox’s practice.',
+  sandbox_values_refused: 'Open /docs in a browser on that machine, or read sandbox.json there.',
   sandbox_client_required: 'Send the credentials in sandbox.json.',
   edited_copy_exists:
     'Read the job that the message names. Change what it creates, or send a new request if it was canceled.',

@@ -124,6 +124,7 @@ describe('reading', () => {
     await page.keyboard.press('/');
     await page.keyboard.type('qwxyz');
     await soon(() => page.locator('.found').innerText()).toBe('No results');
+    expect((await page.locator('.found').boundingBox())?.height).toBeGreaterThan(20);
     await page.keyboard.press('Escape');
     await expect.poll(() => page.locator('#search').inputValue()).toBe('');
     // A slash in a field is text.
@@ -255,6 +256,22 @@ describe('the quickstart', () => {
     await page.context().close();
   });
 
+  test('shows a response on a phone, below the button that was at the lower edge', async () => {
+    const viewport = { width: 375, height: 740 };
+    const page = await open('/docs', { viewport, reducedMotion: 'reduce' });
+    const run = page.locator('button.run');
+    await soon(() => run.count()).toBe(5);
+    expect((await run.first().boundingBox())?.height).toBeLessThan(44);
+    await run.nth(1).click();
+    const response = page.locator('.ran').nth(1).locator('.code');
+    const bottom = async () => {
+      const box = await response.boundingBox();
+      return box === null ? 9_999 : box.y + box.height;
+    };
+    await soon(bottom).toBeLessThan(viewport.height);
+    await page.close();
+  });
+
   test('a heading that moved to another page is found there', async () => {
     const page = await open('/docs/fhir#parallel-writes');
     await soon(() => path(page)).toBe('/docs/fhir-mapping#parallel-writes');
@@ -299,6 +316,8 @@ describe('trying requests', () => {
     const event = article.locator('.result .code').nth(1);
     await event.waitFor();
     await expect.poll(() => event.innerText()).toContain('"event_type": "telephone_encounter.created"');
+    // It is below the response, in a panel of its own scroll.
+    await soon(async () => (await event.boundingBox())?.y ?? 9_999).toBeLessThan(800);
   });
 
   test('shows an error response', async () => {

@@ -163,7 +163,7 @@ test('sends any request, and explains what does not fit', async () => {
   });
   expect(await run('api', 'get', '/v1/future')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('it is older than this command. Update the service'),
+    stderr: expect.stringContaining('does not have this endpoint. Check the path'),
   });
 });
 
@@ -319,7 +319,11 @@ test('explains a program that is not Chartwire, an older service, and what canno
   await expectAll(at(await startOther(404, '<!doctype html>')), 1, other);
   await expectAll(at(await startOther(302, '')), 1, other);
   const unknown = JSON.stringify({ success: false, code: 'route_not_found', message: 'There is no such endpoint.' });
-  await expectAll(at(await startOther(404, unknown)), 1, /^The service at .* older than this command\. Update .*\n$/);
+  await expectAll(
+    at(await startOther(404, unknown)),
+    1,
+    /^The service at .* does not have this endpoint\. Check the path, .*\n$/,
+  );
   const broken = JSON.stringify({ success: false, code: 'internal', message: 'Internal error.' });
   await expectAll(
     at(await startOther(400, broken)),

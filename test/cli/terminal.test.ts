@@ -63,6 +63,12 @@ test('a terminal shows states with a symbol and a color, and leaves out what the
   expect(narrow).toMatch(/…$/m);
 });
 
+test('marks errors on a terminal, and not the help of a group without a subcommand', async () => {
+  expect((await runOnTerminal(['jobs', 'gte'])).stderr).toContain('✗ ');
+  const { code, stderr } = await runOnTerminal(['jobs']);
+  expect({ code, stderr }).toStrictEqual({ code: 2, stderr: expect.stringMatching(/^Usage: chartwire jobs /) });
+});
+
 test('times are local and name their zone, or UTC if asked for', async () => {
   const { job_id } = (await fixture.api.callIn()).body;
   await fixture.api.untilEvent(job_id);
@@ -76,7 +82,12 @@ test('times are local and name their zone, or UTC if asked for', async () => {
   expect(shown).toContain(`${utc} UTC\n`);
 });
 
-const words = { 'chartwire jobs ru': ['run-again'], 'chartwire trigger patient.crea': ['patient.created'] };
+const words = {
+  'chartwire jobs ru': ['run-again'],
+  'chartwire trigger patient.crea': ['patient.created'],
+  'chartwire sandbox fault lo': ['lose_answer'],
+  'chartwire emr-apps re': ['remove'],
+};
 const options = {
   'chartwire jobs list --status need': ['needs_review'],
   'chartwire events list --del': ['--delivery'],

@@ -65,13 +65,14 @@ export function showNextSteps(accepted: Body, { result }: Outcome): void {
     wait.disabled = true;
     await waitForEvent(accepted, state, result);
     wait.hidden = true;
+    scrollTo(result.lastElementChild ?? state, 'nearest');
   });
 }
 
-/** Brings the outcome into view, which can be below the edge of its panel. */
-export function scrollToOutcome({ state }: Outcome, block: ScrollLogicalPosition): void {
+/** Brings an outcome into view, which can be below the edge of its panel or of the window. */
+export function scrollTo(outcome: Element, block: ScrollLogicalPosition): void {
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-  state.scrollIntoView({ block, behavior: still ? 'instant' : 'smooth' });
+  outcome.scrollIntoView({ block, behavior: still ? 'instant' : 'smooth' });
 }
 
 function parse(text: string): Body | undefined {

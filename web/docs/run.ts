@@ -1,7 +1,7 @@
 import { parseCurl } from './curl.ts';
 import { all, make, one } from './elements.ts';
 import { putJobId } from './personal.ts';
-import { type Outcome, scrollToOutcome, sendAndShow, showNextSteps } from './response.ts';
+import { type Outcome, scrollTo, sendAndShow, showNextSteps } from './response.ts';
 
 /** A button beside each request of a guide, which sends it and shows the response below. Only in the sandbox. */
 export function showRunButtons(): void {
@@ -12,25 +12,28 @@ export function showRunButtons(): void {
     const button = make('button', { type: 'button', class: 'run' }, 'Run');
     const outcome = { state: make('p', { class: 'status', role: 'status' }), result: make('div', { class: 'result' }) };
     caption.append(button);
-    block.after(make('div', { class: 'ran' }, outcome.state, outcome.result));
-    button.addEventListener('click', () => void run(code, button, outcome));
+    const ran = make('div', { class: 'ran' }, outcome.state, outcome.result);
+    block.after(ran);
+    button.addEventListener('click', async () => {
+      // Not `disabled`, which would move the focus away from the button.
+      if (button.ariaBusy === 'true') return;
+      button.ariaBusy = 'true';
+      await run(code, outcome);
+      button.ariaBusy = 'false';
+      button.textContent = 'Run again';
+      scrollTo(ran, 'nearest');
+    });
   }
 }
 
-async function run(code: HTMLElement, button: HTMLButtonElement, outcome: Outcome): Promise<void> {
-  // Not `disabled`, which would move the focus away from the button.
-  if (button.ariaBusy === 'true') return;
-  button.ariaBusy = 'true';
+async function run(code: HTMLElement, outcome: Outcome): Promise<void> {
   const request = parseCurl(code.textContent ?? '');
   const response = await sendAndShow(request, outcome);
-  button.ariaBusy = 'false';
-  button.textContent = 'Run again';
   if (response?.job_id !== undefined) {
     putJobId(response.job_id);
     if (request.method !== 'GET') showNextSteps(response, outcome);
   }
   if (typeof response?.url === 'string') showLink(response.url, outcome);
-  scrollToOutcome(outcome, 'nearest');
 }
 
 /** A response that is a link of the sandbox EMR. */

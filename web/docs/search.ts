@@ -50,6 +50,7 @@ export function showSearch(): void {
     const results = find(entries, words);
     list.replaceChildren(...results.map((entry, at) => createOption(entry, words, at)));
     state.textContent = results.length === 0 ? 'No results' : `${results.length} results`;
+    state.classList.toggle('none', results.length === 0);
     list.hidden = results.length === 0;
     input.setAttribute('aria-expanded', String(results.length > 0));
     mark(0);

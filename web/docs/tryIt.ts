@@ -1,7 +1,7 @@
 import { all, one } from './elements.ts';
 import { findValue, storeResponse } from './formValues.ts';
 import { listFields, readRequest } from './request.ts';
-import { type Outcome, scrollToOutcome, sendAndShow, showNextSteps } from './response.ts';
+import { type Outcome, scrollTo, sendAndShow, showNextSteps } from './response.ts';
 import { sampleFile } from './sampleFile.ts';
 
 /** Shows the forms. Each is filled in when it is opened. */
@@ -62,7 +62,7 @@ async function submit(form: HTMLFormElement, outcome: Outcome): Promise<void> {
   }
   // The button lost the focus while it was disabled, and the response is below the edge of a long form.
   outcome.state.focus({ preventScroll: true });
-  scrollToOutcome(outcome, 'start');
+  scrollTo(outcome.state, 'start');
 }
 
 /** Escape and Cancel mean no. */

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import type { Config } from '../../catalog/settings/config.ts';
 import type { Environment } from '../../catalog/settings/settingValues.ts';
 import { utc_option } from './output.ts';
@@ -180,7 +180,8 @@ function addConnectors(program: Command, config: LoadConfig): void {
 
 function addErase(program: Command, config: LoadConfig): void {
   program
-    .command('erase [what]')
+    .command('erase')
+    .addArgument(new Argument('[what]').choices(['client', 'practice', 'patient']).argParser((what) => what))
     .description('delete everything stored about a client, practice or patient; without --yes, only count it')
     .option('--client <client_id>', 'the client (required)')
     .option('--org <org_id>', 'the practice')
@@ -262,7 +263,8 @@ function addAlerts(program: Command, config: LoadConfig): void {
 
 function addEmrApps(program: Command, config: LoadConfig): void {
   program
-    .command('emr-apps [what]')
+    .command('emr-apps')
+    .addArgument(new Argument('[what]').choices(['list', 'add', 'change', 'remove']).argParser((what) => what))
     .description('list, add, change or remove EMR apps: client IDs issued by an EMR, which staff then need not enter')
     .option('--client <client_id>', 'the client (required)')
     .option('--name <name>', 'add, change: name of the practice')

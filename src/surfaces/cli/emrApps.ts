@@ -55,7 +55,7 @@ type Done = { subject: string; detail?: Record<string, unknown>; value: unknown;
 /** Lists, adds, changes or removes the EMR apps of a client. Works whether or not the service is running. */
 export async function emrAppsCommand(config: Config, what: string | undefined, values: Values): Promise<void> {
   const work = { list, add, change, remove }[what ?? ''];
-  if (!work) throw new StartFailure('Specify an action: list, add, change or remove. See: chartwire help');
+  if (!work) throw new StartFailure('Specify an action: list, add, change or remove. See: chartwire emr-apps --help');
   const { connectors } = await loadConnectors(config);
   try {
     const { value, text } = await withAudit(config, async (db, audit, { vault, system_keys }) => {

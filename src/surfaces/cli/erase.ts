@@ -89,7 +89,8 @@ type Subject = (typeof subjects)[number]['name'];
 /** An option that names something smaller would be ignored, and more erased than was meant. */
 function readSubject(what: string | undefined, values: Values): Subject {
   const subject = subjects.find(({ name }) => name === what);
-  if (!subject) throw new StartFailure('Specify what to erase: client, practice or patient. See: chartwire help');
+  if (!subject)
+    throw new StartFailure('Specify what to erase: client, practice or patient. See: chartwire erase --help');
   const smaller = subjects.slice(subjects.indexOf(subject) + 1);
   const unused = smaller.find(({ option }) => values[option] !== undefined);
   if (unused) throw new StartFailure(`--${unused.option} is not an option of: chartwire erase ${subject.name}`);

@@ -29,10 +29,9 @@ export async function run(argv: string[], loadService: LoadService): Promise<voi
   try {
     await program.parseAsync(argv.length === 0 ? ['help'] : argv, { from: 'user' });
   } catch (error) {
-    const { message, exit } = explain(error, deepestCommand(program, argv));
-    process.stderr.write(
-      exit === 0 ? message : `${render({ text: '', symbol: '✗', style: 'red' }, process.stderr).shown}${message}`,
-    );
+    const { message, exit, help } = explain(error, deepestCommand(program, argv));
+    const mark = exit === 0 || help ? '' : render({ text: '', symbol: '✗', style: 'red' }, process.stderr).shown;
+    process.stderr.write(`${mark}${message}`);
     if (exit !== 0) process.exitCode = exit;
   }
 }
@@ -75,8 +74,8 @@ Exit codes: 0 success, 1 error, 2 invalid usage, 3 the job failed, 4 not reachab
 6 the job has not finished in time.
 `;
 
-/** The message for a failed command and its exit code. Unexpected errors are rethrown. */
-function explain(error: unknown, command: Command): { message: string; exit: number } {
+/** The message for a failed command, or its help, and the exit code. Unexpected errors are rethrown. */
+function explain(error: unknown, command: Command): { message: string; exit: number; help?: boolean } {
   if (error instanceof CommandFailure) return { message: `${error.message}\n`, exit: exit_codes[error.exit] };
   if (error instanceof StartFailure) return { message: `${error.message}\n`, exit: exit_codes.error };
   if (isConnectionLost(error)) return { message: connection_lost, exit: exit_codes.error };
@@ -86,7 +85,7 @@ function explain(error: unknown, command: Command): { message: string; exit: num
   const [first = 'chartwire'] = formatPath(command).split(' ').slice(1);
   const exit = administration.includes(first) ? exit_codes.error : exit_codes.usage;
   // A group of commands without a subcommand.
-  if (error.code === 'commander.help') return { message: command.helpInformation(), exit };
+  if (error.code === 'commander.help') return { message: command.helpInformation(), exit, help: true };
   return { message: explainUsage(error, command), exit };
 }
 

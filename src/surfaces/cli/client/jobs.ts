@@ -21,7 +21,7 @@ const poll_ms = 500;
 const unsuccessful: ReadonlySet<string> = new Set(['failed', 'needs_review', 'cancelled']);
 
 export function addJobs(program: Command, env: Environment): void {
-  const jobs = program.command('jobs').description('list, follow, rerun and cancel jobs');
+  const jobs = program.command('jobs').description('list, follow, run again and cancel jobs');
   serviceCommand(jobs, 'list', 'list the newest jobs of all accounts')
     .addOption(new Option('--status <status>', 'only jobs in this state').choices(statuses))
     .option('--type <type>', 'only jobs of this type, such as patient.create')

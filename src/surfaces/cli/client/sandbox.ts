@@ -1,6 +1,7 @@
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { ApiError } from '../../../catalog/errors.ts';
 import type { Environment } from '../../../catalog/settings/settingValues.ts';
+import { fault_switches } from '../../sandbox/faultSwitches.ts';
 import { createSandboxEmr, type SandboxEmr } from '../../sandbox/sandboxEmr.ts';
 import { CommandFailure, printJson, printLine, printTable } from '../output.ts';
 import { styleState } from '../terminal.ts';
@@ -11,7 +12,9 @@ type Options = { json?: boolean };
 
 export function addSandbox(program: Command, env: Environment): void {
   const sandbox = program.command('sandbox').description('control the sandbox EMR');
-  command(sandbox, 'fault [name]', 'list the available faults, or turn one on or off')
+  const names = fault_switches.map(({ id }) => id);
+  command(sandbox, 'fault', 'list the available faults, or turn one on or off')
+    .addArgument(new Argument('[name]').choices(names).argParser((name) => name))
     .addOption(new Option('--once', 'for the next matching request only').conflicts('off'))
     .option('--off', 'turn the fault off; without a name, turn all off')
     .addHelpText('after', '\nExamples:\n  $ chartwire sandbox fault refuse --once\n  $ chartwire sandbox fault --off\n')

@@ -125,7 +125,7 @@ function explain(error: sdk.ChartwireError, credentials: Credentials): CommandFa
       );
     case 'route_not_found':
       return failure(
-        `The service at ${base_url} does not have this endpoint, because it is older than this command. Update the service, or check the path.`,
+        `The service at ${base_url} does not have this endpoint. Check the path, or update the service if it is older than this command.`,
       );
   }
   const exit = error instanceof sdk.ServiceUnavailableError ? 'unreachable' : 'error';

@@ -16,9 +16,9 @@ export function addCompletion(program: Command): void {
 
 const help = `
 Examples:
-  $ source <(chartwire completion bash)            add this line to ~/.bashrc
-  $ source <(chartwire completion zsh)             add this line to ~/.zshrc, after compinit
-  $ chartwire completion fish > ~/.config/fish/completions/chartwire.fish
+  $ source <(chartwire completion bash)    add this line to ~/.bashrc
+  $ source <(chartwire completion zsh)     add this line to ~/.zshrc, after compinit
+  $ chartwire completion fish | source     add this line to ~/.config/fish/config.fish
 `;
 
 /** The completion script of a shell, made of the tree of commands. It also completes ./chartwire. */
@@ -70,7 +70,7 @@ function firstClause(description: string): string {
   );
 }
 
-const banner = 'Completion for chartwire. Generated: print it again after an update.';
+const banner = 'Completion for chartwire.';
 
 function composeBash(nodes: readonly Node[]): string {
   const paths = nodes.filter(({ path }) => path !== '').map(({ path }) => `'${path}'`);

@@ -19,7 +19,8 @@ function describeCause(error: CommanderError, command: Command): { cause: string
     const names = [...command.options.flatMap(({ long }) => long ?? []), '--help'];
     return { cause, suggestion: suggest(option, names) };
   }
-  const [, value = '', choices = ''] = /argument '(.*)' is invalid\. Allowed choices are (.*)$/s.exec(cause) ?? [];
+  const [, value = '', choices = ''] =
+    /'([^']*)' is invalid(?: for argument '.*')?\. Allowed choices are (.*)$/s.exec(cause) ?? [];
   return { cause, suggestion: suggest(value, choices.split(', ')) };
 }
 
