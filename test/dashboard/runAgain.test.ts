@@ -3,7 +3,7 @@ import { documents } from '../harness/documents.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { gate, withGate } from '../journeys/gate.ts';
-import { createMarker, patient, setFault, until } from '../journeys/support.ts';
+import { createMarker, patient, setFault, until, untilFinished } from '../journeys/support.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { finishedCall, lostCall, rejectedCall } from './finishedCalls.ts';
 
@@ -258,5 +258,38 @@ describe('another run of an earlier change that would undo a later one', () => {
       event_type: 'patient.insurance.failed',
       data: { error: expect.stringMatching(/would undo/) },
     });
+  });
+
+  test('changes nothing if the later change was made while its account waited to be re-linked', async () => {
+    const { mrn } = patient(1);
+    const second = await fixture.api.link({ user_id: 'second-user', staff: 1 });
+    const change = (group_id: string, access_token: string) =>
+      fixture.api.call('PATCH', `/v1/patients/${mrn}/insurances/85001`, {
+        body: { group_id },
+        headers: { access_token },
+      });
+    await setFault(fixture.api, 'update_patient_insurance', 'refuse');
+    const failed = (await change('GRPOLD', fixture.sandbox.access_token)).body.job_id;
+    await fixture.api.untilEvent(failed);
+    const rerun = await withJobsPaused(fixture, async () => {
+      await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
+      return (await again(failed)).body.job_id;
+    });
+    await until('the run to be parked', async () => {
+      const [parked] = await fixture.owner`SELECT FROM jobs WHERE id = ${rerun} AND parked`;
+      return parked;
+    });
+    await fixture.api.link({ user_id: 'second-user', staff: 1, access_token: second });
+    const changed = (await change('GRPLATER', second)).body.job_id;
+    await untilFinished(fixture.owner, [changed]);
+    await fixture.api.link({ access_token: fixture.sandbox.access_token });
+    expect(await fixture.api.untilEvent(rerun)).toMatchObject({
+      event_type: 'patient.insurance.failed',
+      data: { error: expect.stringMatching(/would undo/) },
+    });
+    const { body } = await fixture.api.call('GET', `/v1/patients/${mrn}/insurances`);
+    expect(body.insurances).toContainEqual(
+      expect.objectContaining({ emr_insurance_id: '85001', group_id: 'GRPLATER' }),
+    );
   });
 });

@@ -322,12 +322,12 @@ export async function readRerunCandidate(
 /**
  * Whether a later change to the same patient comes before another run or an edited copy of an earlier one. `superseded`
  * cannot show a change that was being accepted while the run was queued. Asked when the run starts: what comes before it
- * in their lane is committed by then.
+ * in their lane is committed by then. While the run was parked, changes through other accounts may have overtaken it.
  */
 export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id' | 'client_id'>): Promise<boolean> {
   const [row] = await db.read<{ overtaken: boolean }>(
     client_id,
-    (sql) => sql`SELECT EXISTS (${laterRuns(sql)} AND run.id < job.id) AS overtaken
+    (sql) => sql`SELECT EXISTS (${laterRuns(sql)} AND (run.id < job.id OR run.finished_at IS NOT NULL)) AS overtaken
       FROM jobs AS job JOIN operations AS operation ON operation.id = job.operation_id WHERE job.id = ${id}`,
   );
   return row?.overtaken ?? false;
