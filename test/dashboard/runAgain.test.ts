@@ -3,7 +3,7 @@ import { documents } from '../harness/documents.ts';
 import { signInOperator, type TestOperator } from '../harness/operator.ts';
 import { startSandbox, type TestSandbox } from '../harness/sandbox.ts';
 import { gate, withGate } from '../journeys/gate.ts';
-import { createMarker, patient, setFault, until } from '../journeys/support.ts';
+import { createMarker, patient, setFault, until, untilFinished } from '../journeys/support.ts';
 import { withJobsPaused } from '../spec/support/pauseJobs.ts';
 import { finishedCall, lostCall, rejectedCall } from './finishedCalls.ts';
 
@@ -258,5 +258,74 @@ describe('another run of an earlier change that would undo a later one', () => {
       event_type: 'patient.insurance.failed',
       data: { error: expect.stringMatching(/would undo/) },
     });
+  });
+
+  test('changes nothing if the later change was made while its account waited to be re-linked', async () => {
+    const { mrn } = patient(1);
+    const second = await fixture.api.link({ user_id: 'second-user', staff: 1 });
+    const change = (group_id: string, access_token: string) =>
+      fixture.api.call('PATCH', `/v1/patients/${mrn}/insurances/85001`, {
+        body: { group_id },
+        headers: { access_token },
+      });
+    await setFault(fixture.api, 'update_patient_insurance', 'refuse');
+    const failed = (await change('GRPOLD', fixture.sandbox.access_token)).body.job_id;
+    await fixture.api.untilEvent(failed);
+    const rerun = await withJobsPaused(fixture, async () => {
+      await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
+      return (await again(failed)).body.job_id;
+    });
+    await until('the run to be parked', async () => {
+      const [parked] = await fixture.owner`SELECT FROM jobs WHERE id = ${rerun} AND parked`;
+      return parked;
+    });
+    await fixture.api.link({ user_id: 'second-user', staff: 1, access_token: second });
+    const changed = (await change('GRPLATER', second)).body.job_id;
+    await untilFinished(fixture.owner, [changed]);
+    await fixture.api.link({ access_token: fixture.sandbox.access_token });
+    expect(await fixture.api.untilEvent(rerun)).toMatchObject({
+      event_type: 'patient.insurance.failed',
+      data: { error: expect.stringMatching(/would undo/) },
+    });
+    const { body } = await fixture.api.call('GET', `/v1/patients/${mrn}/insurances`);
+    expect(body.insurances).toContainEqual(
+      expect.objectContaining({ emr_insurance_id: '85001', group_id: 'GRPLATER' }),
+    );
+  });
+
+  test('is rejected for a visit whose patient has no MRN', async () => {
+    const [visit] = await fixture.owner<{ id: string }[]>`
+      UPDATE appointments SET doc = jsonb_set(doc::jsonb, '{patient_mrn}', 'null')::json
+       WHERE id = (SELECT id FROM appointments WHERE NOT cancelled AND ehr_id IS NOT NULL ORDER BY id LIMIT 1)
+      RETURNING replace(id::text, '-', '') AS id`;
+    const change = async (note: string) => {
+      const { status, body } = await fixture.api.call('PATCH', `/v1/appointments/${visit?.id}`, { body: { note } });
+      expect(status, JSON.stringify(body)).toBe(200);
+      const { event_type } = await fixture.api.untilEvent(body.job_id);
+      return { job_id: body.job_id as number, event_type };
+    };
+    await setFault(fixture.api, 'update_appointment', 'refuse');
+    const failed = await change('Earlier');
+    expect(failed.event_type).toBe('appointment.update_failed');
+    expect((await change('Later')).event_type).toBe('appointment.updated');
+    await expectBlocked(failed.job_id, /would undo/);
+  });
+
+  test('is rejected if the request of the later one was deleted after its retention period', async () => {
+    const change = async (group_id: string) => {
+      const path = `/v1/patients/${patient(3).mrn}/insurances/${insurance_id}`;
+      const { job_id } = (await fixture.api.call('PATCH', path, { body: { group_id } })).body;
+      await fixture.api.untilEvent(job_id);
+      return job_id as number;
+    };
+    const { body } = await fixture.api.call('GET', `/v1/patients/${patient(3).mrn}/insurances`);
+    const insurance_id = body.insurances[0].emr_insurance_id;
+    await setFault(fixture.api, 'update_patient_insurance', 'refuse');
+    const failed = await change('GRPOLD');
+    const later = await change('GRPLATER');
+    await fixture.owner`UPDATE operations SET input = '{}', input_deleted_at = now()
+      WHERE id = (SELECT operation_id FROM jobs WHERE id = ${later})`;
+    await fixture.owner`UPDATE clients SET inputs_deleted_through = now()`;
+    await expectBlocked(failed, /would undo/);
   });
 });

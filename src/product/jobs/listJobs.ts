@@ -322,21 +322,21 @@ export async function readRerunCandidate(
 /**
  * Whether a later change to the same patient comes before another run or an edited copy of an earlier one. `superseded`
  * cannot show a change that was being accepted while the run was queued. Asked when the run starts: what comes before it
- * in their lane is committed by then.
+ * in their lane is committed by then. While the run was parked, changes through other accounts may have overtaken it.
  */
 export async function isOvertaken(db: Database, { id, client_id }: Pick<Job, 'id' | 'client_id'>): Promise<boolean> {
   const [row] = await db.read<{ overtaken: boolean }>(
     client_id,
-    (sql) => sql`SELECT EXISTS (${laterRuns(sql)} AND run.id < job.id) AS overtaken
+    (sql) => sql`SELECT EXISTS (${laterRuns(sql)} AND (run.id < job.id OR run.finished_at IS NOT NULL)) AS overtaken
       FROM jobs AS job JOIN operations AS operation ON operation.id = job.operation_id WHERE job.id = ${id}`,
   );
   return row?.overtaken ?? false;
 }
 
 /**
- * The runs of later operations of the same type for the patient of `operation` that have neither failed nor been
- * canceled. `job` is a run of `operation`. An edited copy has the values of the edited request, so whatever is later than
- * that request counts as later.
+ * The runs of later operations of the same type for the patient of `operation`, or if it names none, for its record, that
+ * have neither failed nor been canceled. `job` is a run of `operation`. An edited copy has the values of the edited
+ * request, so whatever is later than that request counts as later.
  */
 export function laterRuns(sql: Query): Fragment {
   return sql`WITH RECURSIVE edited AS (
@@ -345,10 +345,20 @@ export function laterRuns(sql: Query): Fragment {
       SELECT earlier.id, earlier.created_at, earlier.edited_from_job_id
         FROM edited JOIN jobs AS source ON source.id = edited.edited_from_job_id
         JOIN operations AS earlier ON earlier.id = source.operation_id AND earlier.patient_mrn = operation.patient_mrn
+    ), same AS (
+      SELECT id FROM operations WHERE client_id = job.client_id AND patient_mrn = operation.patient_mrn
+      UNION ALL
+      -- By the lane, where there is no MRN: of a visit that has none, or of a request that was deleted.
+      SELECT operation_id FROM jobs AS other
+       WHERE (operation.patient_mrn IS NULL OR operation.created_at < (
+           SELECT inputs_deleted_through FROM clients WHERE clients.id = job.client_id))
+         AND other.client_id = job.client_id AND other.type = operation.type
+         AND other.created_at >= (SELECT min(created_at) FROM edited) AND other.organization_id = job.organization_id
+         AND other.lane = job.lane
     )
     SELECT FROM operations AS later JOIN jobs AS run ON run.operation_id = later.id
-     WHERE later.client_id = job.client_id AND later.patient_mrn = operation.patient_mrn
-       AND later.organization_id = job.organization_id AND later.type = operation.type
+     WHERE later.id IN (SELECT id FROM same) AND later.organization_id = job.organization_id
+       AND later.type = operation.type
        AND (later.created_at, later.id) > (SELECT created_at, id FROM edited ORDER BY created_at, id LIMIT 1)
        AND later.id NOT IN (SELECT id FROM edited)
        AND run.state NOT IN ('failed', 'cancelled')`;

@@ -77,7 +77,7 @@ export async function listRepeatable(
 }
 
 function selectFailed(sql: Query, client_id: string): Fragment {
-  return sql`SELECT id, type, client_id, organization_id, account_id, operation_id, finished_at,
+  return sql`SELECT id, type, client_id, organization_id, account_id, operation_id, lane, finished_at,
        coalesce(error ->> 'code', 'internal') AS code, ${reasonKey(sql)} AS reason
   FROM jobs WHERE client_id = ${client_id} AND ${unfixed(sql)} AND type <> 'sync'
    AND created_at >= now() - make_interval(days => ${failure_days})
@@ -102,7 +102,9 @@ function canSucceed(sql: Query): Fragment {
     AND NOT EXISTS (SELECT FROM operations AS copy WHERE copy.edited_from_job_id = job.id)
     AND (job.type <> ALL (${types_with_files}::text[])
          OR EXISTS (SELECT FROM uploads WHERE uploads.operation_id = job.operation_id))
-    AND (job.type <> ALL (${overwriting_types}::text[]) OR NOT EXISTS (${laterRuns(sql)}))`;
+    -- For many jobs whose patient has no MRN, finding later changes takes too long.
+    AND (job.type <> ALL (${overwriting_types}::text[])
+         OR (operation.patient_mrn IS NOT NULL AND NOT EXISTS (${laterRuns(sql)})))`;
 }
 
 /** A client's accounts that must be re-linked, why, and how many jobs wait for it. */
