@@ -116,6 +116,27 @@ describe('a connection report', () => {
     expect(await listed(org_id)).toMatchObject([{ account_id: expect.any(String), error_code: null }]);
   });
 
+  test('a link that is opened at a wrong address is reported although nobody can sign in, and still is when it has expired', async () => {
+    const addresses = {
+      nowhere: ['http://nowhere.localhost:9/fhir', 'emr_host_not_found', /nowhere\.localhost could not be found/],
+      'other-server': [fixture.sandbox.base_url, 'emr_address_wrong', /no FHIR server at this address/],
+    } as const;
+    for (const [org_id, [address, code, cause]] of Object.entries(addresses)) {
+      const token = await createLinkToken({ org_id, emr_instance_domain: address });
+      expect(await listed(org_id)).toEqual([]);
+      // Link's page says so and asks for nothing.
+      expect((await steps.consent(token)).status).toBe(400);
+      const [listed_report] = await listed(org_id);
+      expect(listed_report).toMatchObject({ account_id: null, error_code: code });
+      const { report } = (await operator.get(`clients/{client}/connection-reports/${listed_report?.id}`)).body;
+      expect(report.error_message).toMatch(cause);
+      expect(report.report).toMatchObject({ address, steps: [{ stage: 'discovery', request: 'GET [base]/metadata' }] });
+      await fixture.owner`UPDATE link_tokens SET expires_at = now() WHERE org_id = ${org_id}`;
+      const { links } = (await operator.get('clients/{client}/overview')).body.overview.attention;
+      expect(links).toContainEqual(expect.objectContaining({ org_id, address, code }));
+    }
+  });
+
   test('is not shown to another client', async () => {
     await link();
     const [report] = await listed();

@@ -11,6 +11,7 @@ import { practiceLists } from './practice/directoryBundle.ts';
 import { serverFindings } from './practice/locations.ts';
 import { presets } from './presets.ts';
 import { readCapabilityStatement, readSmartConfiguration, unexpectedEndpoint } from './sign-in/authorizationServer.ts';
+import { recordRequests } from './sign-in/connectionReport.ts';
 import { refreshCapabilities } from './sign-in/probeServer.ts';
 import { pageSignIn, signIn, signOut } from './sign-in/signIn.ts';
 import { credential_fields, offeredWays, sign_in_ways } from './sign-in/signInWays.ts';
@@ -64,7 +65,7 @@ export const fhir: Connector = {
 
 /** What the server publishes about itself. Fails if it is not a FHIR server. */
 async function describeServer(endpoint: EmrEndpoint): Promise<ServerDescription> {
-  const stated = await readCapabilityStatement(endpoint);
+  const stated = await readCapabilityStatement(recordRequests(endpoint));
   if (!('statement' in stated)) return {};
   return { capabilities: supportedCapabilities(toCapabilities(toServerFacts(stated.statement))) };
 }

@@ -5,6 +5,7 @@ import {
   readSmartConfiguration,
   unexpectedEndpoint,
 } from '../fhir/sign-in/authorizationServer.ts';
+import { recordRequests } from '../fhir/sign-in/connectionReport.ts';
 import { refreshCapabilities } from '../fhir/sign-in/probeServer.ts';
 import { createPageSignIn, readClaims, signIn, signOut } from '../fhir/sign-in/signIn.ts';
 import { credential_fields, sign_in_ways } from '../fhir/sign-in/signInWays.ts';
@@ -70,7 +71,7 @@ export const openemr: Connector = {
     return authority && unexpectedEndpoint(atFhir(endpoint), authority);
   },
   describeServer: async (endpoint) => {
-    await readCapabilityStatement(atFhir(endpoint));
+    await readCapabilityStatement(recordRequests(atFhir(endpoint)));
     return {};
   },
   page_sign_in,

@@ -84,13 +84,14 @@ export function listReports(db: Database, client_id: string): Promise<ReportRow[
 }
 
 /**
- * The latest failed attempts to link, newest first, without those of users who have linked an account since.
+ * The latest failed attempts to link, newest first, without those of users who have linked an account since. They stay
+ * for a day after their link has expired, which for one of an application is soon.
  */
 export function listUnresolvedReports(db: Database, client_id: string): Promise<ReportRow[]> {
   return db.search<ReportRow>(
     client_id,
     (sql) => sql`
-      SELECT ${columns(sql)} WHERE report.link_token_hash IS NOT NULL AND link.expires_at > now()
+      SELECT ${columns(sql)} WHERE report.link_token_hash IS NOT NULL
          AND NOT EXISTS (SELECT FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
               WHERE organizations.org_id = link.org_id AND accounts.user_id = link.user_id
                 AND accounts.linked_at > report.created_at)

@@ -139,25 +139,28 @@ export async function attemptSignIn<T>(
     const failed = report();
     // A sign-in of the practice page is no attempt to link.
     if (failed && purpose.created_in !== 'practice_page') {
-      await saveFailure(ctx, link, failed, toReported(error)).catch((cause: unknown) =>
-        ctx.log.warn({ err: cause }, 'a connection report could not be stored'),
-      );
-      ctx.notifications.notify('chartwire_live', `accounts ${purpose.client_id}`);
+      await saveFailure(ctx, link, failed, toReported(error));
     }
     throw error;
   }
 }
 
-function saveFailure(
+/** Stores the report of a failed attempt to link, or to link again. Without it, only operators know less. */
+export async function saveFailure(
   ctx: Context,
   { token_hash, purpose: { client_id, account_id } }: UsedLink,
   report: ConnectionReport,
   error: ReportedError,
 ): Promise<void> {
-  return ctx.db.tenant(client_id, async (tx) => {
-    await saveLinkReport(tx, token_hash, report, error);
-    if (account_id !== null) await saveAccountReport(tx, { client_id, account_id }, report, error);
-  });
+  try {
+    await ctx.db.tenant(client_id, async (tx) => {
+      await saveLinkReport(tx, token_hash, report, error);
+      if (account_id !== null) await saveAccountReport(tx, { client_id, account_id }, report, error);
+    });
+  } catch (cause) {
+    ctx.log.warn({ err: cause }, 'a connection report could not be stored');
+  }
+  ctx.notifications.notify('chartwire_live', `accounts ${client_id}`);
 }
 
 /** What the EMR's failure says is more precise than the error for the caller. */

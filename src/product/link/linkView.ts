@@ -1,16 +1,24 @@
 import type { ErrorCode } from '../../catalog/errors.ts';
-import type { Connector, EmrEndpoint, OfferedWays, ServerDescription, SignInWay } from '../../emr/connector.ts';
+import type {
+  Connector,
+  EmrEndpoint,
+  OfferedWays,
+  ReportStep,
+  ServerDescription,
+  SignInWay,
+} from '../../emr/connector.ts';
 import { EmrFailure } from '../../emr/emrFailure.ts';
 import { isPinned, pinnedUrls, same_host } from '../../emr/endpointPins.ts';
 import type { Tx } from '../../platform/db/database.ts';
 import { type DestinationChange, formatDestination } from '../../platform/security/outbound.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import { readAccount } from '../accounts/accounts.ts';
 import { requireConnector } from '../accounts/connectAccount.ts';
 import { type EmrApp, emrEndpoint } from '../accounts/emrApps.ts';
 import { countRequests } from '../accounts/requestBudgets.ts';
 import type { Context } from '../context.ts';
 import { findOutage } from '../jobs/outages.ts';
-import { readStoredCredentials } from './credentials.ts';
+import { readStoredCredentials, saveFailure } from './credentials.ts';
 import { type ConsentTerms, toAccess } from './linkConsents.ts';
 import { readLinkPractice } from './linkPractices.ts';
 import { type AnyPurpose, findLinkToken, type LinkPurpose } from './linkTokens.ts';
@@ -29,8 +37,24 @@ export function describeSearch({ org_id, language, callback_url }: AnyPurpose): 
 
 export type LinkDescription = Awaited<ReturnType<typeof describeLink>>;
 
-/** What Link's page needs to render, without secrets. */
-export async function describeLink(ctx: Context, purpose: LinkPurpose) {
+/**
+ * The same when the person opens Link. At a wrong address nobody can sign in, so that the attempt to link has failed
+ * already: operators see its connection report.
+ */
+export async function openLink(ctx: Context, token: string, purpose: LinkPurpose): Promise<LinkDescription> {
+  const at = new Date().toISOString();
+  const steps: ReportStep[] = [];
+  const described = await describeLink(ctx, purpose, (step) => void steps.push(step));
+  if (described.problem) {
+    const { code, reason: message } = described.problem;
+    const report = { address: purpose.emr_address, at, steps };
+    await saveFailure(ctx, { token_hash: hashToken(token), purpose }, report, { code, message });
+  }
+  return described;
+}
+
+/** What Link's page needs to render, without secrets. `record` collects the requests that show whether it can. */
+export async function describeLink(ctx: Context, purpose: LinkPurpose, record?: (step: ReportStep) => void) {
   const connector = requireConnector(ctx, purpose.connector);
   const { stored, app, account, practice, outage_since } = await ctx.db.tenant(purpose.client_id, async (tx) => ({
     ...(await readStoredCredentials(ctx, tx, purpose)),
@@ -41,7 +65,7 @@ export async function describeLink(ctx: Context, purpose: LinkPurpose) {
   // What the app defines is neither shown nor entered.
   const isEntered = (name: string) => app?.credentials[name] === undefined && !(app && isOptional(connector, name));
   const [server, offered] = await Promise.all([
-    readServer(ctx, connector, purpose),
+    readServer(ctx, connector, purpose, record),
     app ? undefined : findOffered(ctx, connector, purpose),
   ]);
   const ways = (connector.sign_in_ways ?? []).filter(({ name, app_required, on_page }) => {
@@ -136,10 +160,12 @@ async function readServer(
   ctx: Context,
   connector: Connector,
   purpose: LinkPurpose,
+  record: ((step: ReportStep) => void) | undefined,
 ): Promise<ServerDescription & { problem?: AddressProblem }> {
   if (!connector.describeServer) return {};
   try {
-    return await connector.describeServer(await discoveryEndpoint(ctx, connector, purpose));
+    const endpoint = await discoveryEndpoint(ctx, connector, purpose);
+    return await connector.describeServer({ ...endpoint, record });
   } catch (error) {
     if (!(error instanceof EmrFailure)) throw error;
     const { message: reason, unknown_host, wrong_address } = error;

@@ -9,7 +9,7 @@ import { findClient } from '../../product/clients/clients.ts';
 import { giveConsent, offerConsent, requireConsent } from '../../product/link/linkConsents.ts';
 import { choosePractice, findForLink } from '../../product/link/linkPractices.ts';
 import { type AnyPurpose, type LinkPurpose, requireEmr } from '../../product/link/linkTokens.ts';
-import { describeAddress, describeLink, describeSearch, toTerms } from '../../product/link/linkView.ts';
+import { describeAddress, describeSearch, openLink, toTerms } from '../../product/link/linkView.ts';
 import { finishPageSignIn, readPageState, startPageSignIn } from '../../product/link/pageSignIns.ts';
 import { addPass } from '../../product/link/practiceSessions.ts';
 import { completeLink, signInForLink } from '../../product/link/publicTokens.ts';
@@ -40,7 +40,7 @@ export const link_endpoints: readonly Endpoint[] = [
       const branding = await findClient(ctx, client.id);
       const { token, purpose } = link;
       const { finds_practice } = purpose;
-      const described = purpose.emr_address === null ? describeSearch(purpose) : await describeLink(ctx, purpose);
+      const described = purpose.emr_address === null ? describeSearch(purpose) : await openLink(ctx, token, purpose);
       const offer = (known: LinkPurpose) =>
         ctx.db.tenant(client.id, (tx) =>
           offerConsent(tx, { token, purpose: known }, toTerms(client.name, known, described)),

@@ -152,22 +152,15 @@ describe('accounts page', () => {
 
   test('shows the address, the cause and the remedy of links that failed, also in their report', async () => {
     const { owner, api, sandbox } = fixture.product;
-    const address = 'https://fhir.nowhere.invalid/r4';
+    const address = 'http://nowhere.localhost:9/fhir';
+    const note = 'nowhere.localhost could not be found';
     const body = { org_id: 'nowhere', user_id: 'front-desk', emr_name: 'fhir', emr_instance_domain: address };
-    await api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
-    const step = {
-      stage: 'discovery',
-      request: 'GET [base]/metadata',
-      status: null,
-      duration_ms: 12,
-      outcome: 'failed',
-    };
-    const note = 'fhir.nowhere.invalid could not be found';
-    const report = { address, at: new Date().toISOString(), steps: [{ ...step, note }] };
-    await owner`
-      INSERT INTO connection_reports (id, client_id, link_token_hash, error_code, error_message, report)
-      SELECT gen_random_uuid(), client_id, token_hash, 'emr_unavailable', 'FHIR R4 cannot be reached right now.',
-             ${JSON.stringify(report)}::text::jsonb FROM link_tokens WHERE user_id = 'front-desk'`;
+    const created = await api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
+    // The practice opens the link, and gets no further.
+    const link = await fixture.open('', {});
+    await link.goto(`${sandbox.base_url}/link#token=${created.body.token}`);
+    await link.getByText(`The host ${note}`).waitFor();
+    await link.context().close();
     const page = await fixture.open('/{client}/overview');
     const problem = page.getByRole('article', { name: 'Link failed' });
     await problem.getByText(note).waitFor();

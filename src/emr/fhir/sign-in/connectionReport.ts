@@ -21,7 +21,7 @@ export function collectSteps(
  * The same endpoint, with every request recorded for the connection report: what was requested, never a token, a secret
  * or a value that could identify a patient.
  */
-function recordRequests(endpoint: EmrEndpoint): EmrEndpoint {
+export function recordRequests(endpoint: EmrEndpoint): EmrEndpoint {
   const { record, outbound } = endpoint;
   if (!record) return endpoint;
   const fetch = async (url: string | URL, request: OutboundRequest) => {

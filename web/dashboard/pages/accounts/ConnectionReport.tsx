@@ -88,7 +88,7 @@ function ReportDetails({ report }: { report: ConnectionReport }) {
           rows={report.report.steps.map((step, index) => ({ ...step, index }))}
           columns={step_columns}
           rowKey={({ index }) => index}
-          empty="No requests were sent. Fix the problem above, then test the connection again."
+          empty="No requests were recorded."
         />
       </Section>
     </Stack>
