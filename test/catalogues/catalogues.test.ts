@@ -204,12 +204,13 @@ describe('settings', () => {
     expect(loadConfig({ HOST: '0.0.0.0' }).base_url).toBe('http://localhost:4000');
   });
 
-  test('hosts that are allowed for EMRs are not allowed for webhooks, and the reverse', () => {
+  test('OUTBOUND_ALLOW is a fallback for EMRs and does not apply to webhooks', () => {
     const allowed = (env: Record<string, string>) => {
       const { outbound_allow_emr, outbound_allow_webhooks } = loadConfig(env);
       return [outbound_allow_emr, outbound_allow_webhooks];
     };
-    expect(allowed({ OUTBOUND_ALLOW_EMR: 'emr' })).toStrictEqual([['emr'], []]);
+    expect(allowed({ OUTBOUND_ALLOW: 'old' })).toStrictEqual([['old'], []]);
+    expect(allowed({ OUTBOUND_ALLOW: 'old', OUTBOUND_ALLOW_EMR: 'emr' })).toStrictEqual([['emr'], []]);
     expect(allowed({ OUTBOUND_ALLOW_WEBHOOKS: 'hook' })).toStrictEqual([[], ['hook']]);
   });
 

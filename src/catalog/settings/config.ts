@@ -138,12 +138,18 @@ export const settings = {
       'EMRs that may be called even if they resolve to private addresses or use http, such as an EMR on your own network: comma-separated host names or addresses, with an optional port.',
     example: 'emr.internal,10.1.2.3:8443',
     default: 'none',
-    parse: (value) => list(value),
+    parse: (value, env) => list(value || env.OUTBOUND_ALLOW),
   } satisfies Setting<string[]>,
   OUTBOUND_ALLOW_WEBHOOKS: {
     description:
       'The same for webhook endpoints. Every client can then send its events to these hosts, so list only receivers, never an EMR or an internal service.',
     example: 'hooks.internal:8443',
+    default: 'none',
+    parse: (value) => list(value),
+  } satisfies Setting<string[]>,
+  OUTBOUND_ALLOW: {
+    description: 'Deprecated: used for OUTBOUND_ALLOW_EMR if that is not set. It no longer applies to webhooks.',
+    example: 'emr.internal',
     default: 'none',
     parse: (value) => list(value),
   } satisfies Setting<string[]>,
