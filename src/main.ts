@@ -203,9 +203,6 @@ async function openContext(
   closers.push(emr_outbound.close, webhook_outbound.close);
   const identity_provider = openIdentityProvider(config);
   if (identity_provider) closers.push(identity_provider.close);
-  if (config.outbound_allow.length > 0) {
-    log.warn('OUTBOUND_ALLOW is deprecated and applies to EMRs only: set OUTBOUND_ALLOW_EMR, OUTBOUND_ALLOW_WEBHOOKS');
-  }
   const lookups = createLookups();
   const notifications = createNotifications(db, (error) => log.warn({ err: error }, 'notification not sent'));
   await notifications.listen('chartwire_access', (payload) => {

@@ -148,7 +148,7 @@ export const settings = {
     parse: (value) => list(value),
   } satisfies Setting<string[]>,
   OUTBOUND_ALLOW: {
-    description: 'Deprecated: used for OUTBOUND_ALLOW_EMR if that is not set. It no longer applies to webhooks.',
+    description: 'A short name of OUTBOUND_ALLOW_EMR, used if that is not set. It does not apply to webhooks.',
     example: 'emr.internal',
     default: 'none',
     parse: (value) => list(value),

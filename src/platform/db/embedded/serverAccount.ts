@@ -68,7 +68,7 @@ async function readOwner(path: string): Promise<User | undefined> {
 
 /**
  * A user of its own: `nobody` is shared, and every process of the server's user can become its superuser. An existing
- * cluster keeps its owner, except for one of root (restored or copied) or of `nobody` (created by version 0.1.0).
+ * cluster keeps its owner, except for one of root (restored or copied) or of `nobody` (an earlier start fell back to it).
  */
 async function userForRoot(folders: Folders, owner: User | undefined, rules: AccountRules): Promise<User> {
   if (process.platform !== 'linux') {
