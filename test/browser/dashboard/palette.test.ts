@@ -65,11 +65,18 @@ test('the palette reaches jobs, events, requests, patients, accounts, pages and 
 
   // By MRN: the jobs of the patient, and the patient. Neither URL nor history contains the MRN.
   await type(page, patient_mrn, 'Find patients');
-  await page.keyboard.press('ArrowDown');
-  await page
-    .getByRole('option', { selected: true })
-    .filter({ hasText: `Jobs for MRN ${patient_mrn}` })
-    .waitFor();
+  const selected = page.getByRole('option', { selected: true });
+  for (const [key, text] of [
+    ['ArrowDown', `Jobs for MRN ${patient_mrn}`],
+    ['ArrowUp', 'Find patients'],
+    ['ArrowDown', `Jobs for MRN ${patient_mrn}`],
+  ] as const) {
+    await page.keyboard.press(key);
+    await selected.filter({ hasText: text }).waitFor();
+    // What screen readers announce.
+    const announced = await page.getByRole('combobox', { name: 'Go to' }).getAttribute('aria-activedescendant');
+    expect(await selected.getAttribute('id')).toBe(announced);
+  }
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByRole('textbox', { name: 'Patient MRN' }).inputValue()).toBe(patient_mrn);
   await page.getByRole('cell', { name: patient_mrn }).first().waitFor();

@@ -52,7 +52,7 @@ function Palette({ pages, client }: Props) {
   // Enter chooses the first one until the operator moves.
   const active = Math.min(Math.max(selected, 0), items.length - 1);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the results are another list.
-  useEffect(() => store.updateState((state) => ({ ...state, selected: 0 })), [search.data]);
+  useEffect(() => store.setState({ ...store.getState(), selected: 0 }), [search.data]);
   const choose = ({ target }: PaletteItem) => {
     if ('find_patients' in target) return search.mutate(target.find_patients);
     palette.close();
@@ -76,7 +76,11 @@ function Palette({ pages, client }: Props) {
         maxLength={200}
         leftSection={<Icon name="search" />}
         rightSection={search.isPending && <Loader size="xs" aria-label="Searching" />}
-        onChange={() => search.reset()}
+        onKeyDown={showSelection}
+        onChange={() => {
+          search.reset();
+          showSelection();
+        }}
       />
       <Spotlight.ActionsList id={list_id} role="listbox" aria-label="Results">
         {groups.map((group) => (
@@ -100,6 +104,14 @@ function Palette({ pages, client }: Props) {
       </Spotlight.Footer>
     </>
   );
+}
+
+/**
+ * Spotlight moves the selection in the document without a render, which updates what screen readers announce. It does so
+ * after the handlers of its input.
+ */
+function showSelection(): void {
+  queueMicrotask(() => store.setState({ ...store.getState() }));
 }
 
 const list_id = 'palette-results';
