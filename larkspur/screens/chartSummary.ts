@@ -19,7 +19,7 @@ export function patientBanner(chart: Chart): Html {
 <dl>
 <div><dt>Allergies</dt><dd>${allergies.length > 0 ? tags(allergies) : 'None recorded'}</dd></div>
 <div><dt>Alerts</dt><dd>${warnings.length > 0 ? tags(warnings) : 'None'}</dd></div>
-<div class="wide-only"><dt>PCP</dt><dd>${pcp === '' ? 'None' : pcp}</dd></div>
+<div><dt>PCP</dt><dd>${pcp === '' ? 'None' : pcp}</dd></div>
 <div class="wide-only"><dt>Balance</dt><dd>${dollars(balances.patientBalance)}</dd></div>
 </dl>
 </div>`;

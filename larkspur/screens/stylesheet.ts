@@ -123,7 +123,7 @@ input[type="date"] { max-width: 10rem; }
 @supports selector(:has(a)) {
   @media screen {
     .tab { display: none; }
-    .tab:target, .tab:has(:target), .chart:not(:has(:target)) .tab:first-of-type { display: block; }
+    .tab:target, .tab:has(:target), .chart:not(:has(:target)) .chart-top + .tab { display: block; }
   }
 }
 .chart:not(:has(:target)) .tabs li:first-child a,
@@ -180,9 +180,10 @@ ${schedulePositions()}
   main { padding: 0.75rem; }
   .chart-top { margin: -0.75rem -0.75rem 0.75rem; padding: 0.4rem 0.75rem 0; }
   .banner h1 { font-size: 1.1rem; }
-  .banner dl dt { display: inline; }
+  .banner dl dt { display: inline; margin-right: 0.3rem; }
   .banner dl dd { display: inline; }
   .banner .wide-only { display: none; }
+  :target:not(main, section, .tab) { scroll-margin-top: 14rem; }
   .facts-list { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .day-bar .row { margin-left: 0; }
   .day { max-height: none; }

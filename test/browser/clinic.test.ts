@@ -63,6 +63,9 @@ describe('clinic staff', () => {
     await page.waitForURL('**/patients?*');
     await page.locator('main table a').first().click();
     await page.waitForURL('**/patients/*');
+    // The first tab is open, and no other one.
+    await page.getByRole('group', { name: 'Summary' }).getByRole('heading', { name: 'Current medications' }).waitFor();
+    expect(await page.locator('.tab:visible').count()).toBe(1);
     await page.getByRole('link', { name: 'Calls and tasks' }).click();
     await page.getByRole('group', { name: 'Calls and tasks' }).getByText('Testa Caller').waitFor();
     const chart = await page.locator('main').innerText();
@@ -76,6 +79,17 @@ describe('clinic staff', () => {
       expect(chart).toContain(part);
     }
     expect(await accessibilityViolations(page)).toStrictEqual([]);
+  });
+
+  test('see on a phone the whole entry that a link names, below the banner with allergies and PCP', async () => {
+    await page.setViewportSize({ width: 375, height: 740 });
+    await page.goto(`${product.sandbox.larkspur.url}/patients/10001#encounter-30001`);
+    const banner = page.locator('.chart-top');
+    for (const label of ['Allergies', 'Alerts', 'PCP']) await banner.getByText(label, { exact: true }).waitFor();
+    const [above, entry] = [await banner.boundingBox(), await page.locator('#encounter-30001').boundingBox()];
+    expect(entry?.y).toBeGreaterThanOrEqual((above?.y ?? 0) + (above?.height ?? 0));
+    expect(await accessibilityViolations(page)).toStrictEqual([]);
+    await page.setViewportSize({ width: 1200, height: 900 });
   });
 
   test('see the eligibility checks of a patient, and the benefits of one', async () => {

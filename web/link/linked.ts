@@ -5,14 +5,14 @@ import type { Linked } from './service.ts';
 
 /** The last step. The page to which it leads opens in a window of its own, because Link closes. */
 export function showLinked(
-  { host, hosted, card, t }: Pick<Flow, 'host' | 'hosted' | 'card' | 't'>,
+  { host, hosted, card, language, t }: Pick<Flow, 'host' | 'hosted' | 'card' | 'language' | 't'>,
   { public_token, return_to, practice }: Linked,
 ): void {
   host.event('linked');
   const returning = hosted && return_to !== null;
   const text = !hosted ? 'linked' : returning ? 'linked_returning' : 'linked_close_window';
   const url = new URL(/* @vite-ignore */ '../../practice', import.meta.url);
-  url.hash = `pass=${practice.pass}&account=${practice.account_id}`;
+  url.hash = `pass=${practice.pass}&account=${practice.account_id}&language=${language}`;
   const manage = make('a', { href: url.href, target: '_blank', rel: 'noopener', class: 'quiet' }, t('manage'));
   // While the person reads, the application waits with closing it. A pointer that happens to be there does not count.
   for (const event of ['pointermove', 'focus']) manage.addEventListener(event, host.stay);

@@ -71,7 +71,7 @@ async function open(token: string, host: Host, warning?: string): Promise<void> 
   const card = drawCard(main, session.client);
   const dead = (reason: string) => showUnusable(reason, host);
   const restart = (warning?: string) => void open(token, host, warning);
-  const finish = (linked: Linked) => showLinked({ host, hosted, card, t }, linked);
+  const finish = (linked: Linked) => showLinked({ host, hosted, card, language, t }, linked);
   const shown = { ...session, language };
   const steps = { warning, practice_page: false, finish, dead, restart };
   runLink({ session: shown, service, host, hosted, card, language, t, ...steps });

@@ -20,24 +20,21 @@ import { error_texts } from './wording.ts';
  */
 const main = document.getElementById('link') ?? document.body;
 const session_key = 'chartwire-practice';
-const language = chooseLanguage('', navigator.languages);
+const fragment = new URLSearchParams(location.hash.slice(1));
+const [pass, account] = [fragment.get('pass'), fragment.get('account')];
+// Link's language, which is passed on with the pass, and kept for a reload.
+const preferred: string = fragment.get('language') ?? history.state?.language ?? '';
+const language = chooseLanguage(preferred, navigator.languages);
 const plain = translator(language, { emr: 'EMR', client: '' });
 document.documentElement.lang = language;
 addEventListener('hashchange', () => location.reload());
-
-const { pass, account } = readFragment();
+if (pass !== null) setAddress(account);
 void open();
 
 /** Removes the pass from the address bar. The account's id stays: it is the address to come back to. */
-function readFragment(): { pass: string | null; account: string | null } {
-  const fragment = new URLSearchParams(location.hash.slice(1));
-  const opening = { pass: fragment.get('pass'), account: fragment.get('account') };
-  if (opening.pass !== null) setAddress(opening.account);
-  return opening;
-}
-
 function setAddress(account_id: string | null): void {
-  history.replaceState(null, '', location.pathname + (account_id === null ? '' : `#account=${account_id}`));
+  const hash = account_id === null ? '' : `#account=${account_id}`;
+  history.replaceState({ language: preferred }, '', location.pathname + hash);
 }
 
 async function open(): Promise<void> {
@@ -69,17 +66,18 @@ async function showSession(): Promise<void> {
   if (result.client.colour) paintBrand(document.documentElement, result.client.colour);
   const t = translator(language, { emr: result.emr, client: result.client.name });
   const card = drawCard(main, result.client);
-  const over = () => {
+  const leave = (why: 'signed_out' | 'expired') => {
     sessionStorage.removeItem(session_key);
-    location.reload();
+    welcome(why === 'expired' ? 'practice_session_over' : undefined);
   };
   if (result.status === 'revoked') showUnlinked({ card, t, language }, result);
-  else showAccount({ card, t, language, service, over }, result);
+  else showAccount({ card, t, language, service, leave }, result);
 }
 
 /** Nothing is requested before the person continues: each sign-in that is started counts. */
 function welcome(text: TextName = 'practice_lead'): void {
   const id = account ?? new URLSearchParams(location.hash.slice(1)).get('account');
+  document.title = plain('practice_title');
   if (id === null) {
     show('link', 'practice_title', 'practice_no_address');
     return;

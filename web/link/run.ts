@@ -6,7 +6,7 @@ import { askConsent, showProblem } from './openingSteps.ts';
 import { findPractice } from './practiceSearch.ts';
 import { type ErrorResult, isError, type Session, type SignInMethod } from './service.ts';
 import { openSignInWindow } from './signInWindow.ts';
-import type { TextName } from './texts.ts';
+import { formatClock, type TextName } from './texts.ts';
 import {
   errorDetail,
   errorText,
@@ -61,8 +61,7 @@ function askSignIn(flow: Flow): void {
 /** During an outage of the EMR, a sign-in can fail for no fault of the person. */
 function leadForUpdate({ session: { outage_since }, language, t }: Flow): string {
   if (outage_since === null) return t('lead_update');
-  const since = new Date(outage_since).toLocaleTimeString(language, { hour: 'numeric', minute: '2-digit' });
-  return `${t('lead_update')} ${t('outage', { since })}`;
+  return `${t('lead_update')} ${t('outage', { since: formatClock(language, outage_since) })}`;
 }
 
 function leadFor({ session, t, practice_page }: Flow, method: SignInMethod | undefined, has_inputs: boolean): string {

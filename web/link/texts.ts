@@ -26,10 +26,22 @@ export function translator(language: Language, names: { emr: string; client: str
   };
 }
 
+/** How practices in the US write numbers and times, in either language. */
+export function chooseLocale(language: string): string {
+  return `${language}-US`;
+}
+
 /** A time as people read it, in their own zone. */
 export function formatTime(language: string, iso: string, more: Intl.DateTimeFormatOptions = {}): string {
   const parts: Intl.DateTimeFormatOptions = { day: 'numeric', month: 'long', hour: 'numeric', minute: '2-digit' };
-  return new Intl.DateTimeFormat(language === 'en' ? 'en-US' : language, { ...parts, ...more }).format(new Date(iso));
+  return new Intl.DateTimeFormat(chooseLocale(language), { ...parts, ...more }).format(new Date(iso));
+}
+
+/** A time for sentences, with the date unless it is today. */
+export function formatClock(language: string, iso: string): string {
+  const at = new Date(iso);
+  if (at.toDateString() !== new Date().toDateString()) return formatTime(language, iso);
+  return at.toLocaleTimeString(chooseLocale(language), { hour: 'numeric', minute: '2-digit' });
 }
 
 /** “a, b and c” */

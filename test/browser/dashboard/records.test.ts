@@ -205,6 +205,8 @@ describe('records page', () => {
     const lines = page.getByRole('table', { name: 'Line items' });
     await lines.getByRole('columnheader', { name: 'CPT code' }).waitFor();
     await lines.getByText('Place of service').first().waitFor();
+    // A code and its description are one field.
+    await page.getByRole('table', { name: 'Insurances' }).getByRole('cell', { name: 'Primary (P)' }).waitFor();
     await expectAccessible(page);
     await page.setViewportSize({ width: 1024, height: 800 });
     await expect.poll(() => wideTables(page), { message: 'tables that scroll sideways' }).toStrictEqual([]);
@@ -313,6 +315,7 @@ describe('records page', () => {
     await answer.getByText(/10:15\sAM: free/).waitFor();
     await page.getByLabel('Why not at').fill('09:00');
     await answer.getByText('Outside the provider’s hours.').waitFor();
+    await answer.getByText(/^midnight – 10:00\sAM$/).waitFor();
     // The picture begins at 8:00; an hour is 36 px high.
     const column = preview(page).locator(`[data-day="${free_date}"]`);
     await column.click({ position: { x: 5, y: 36 * 5 + 2 } });
@@ -359,6 +362,13 @@ describe('records page', () => {
     await page.getByRole('button', { name: 'Save hours' }).click();
     await page.getByText('Saved', { exact: true }).waitFor();
     expect(await offered('504')).toStrictEqual(['08:00–12:00']);
+    // A location at which nothing is free is named, too.
+    const answer = preview(page).getByRole('status');
+    await preview(page).getByLabel('Location', { exact: true }).selectOption('12');
+    await preview(page).getByLabel('Day', { exact: true }).selectOption(free_date);
+    await page.getByLabel('Why not at').fill('09:00');
+    await answer.getByText('The shift is at another location.').waitFor();
+    await answer.getByText('Larkspur Main Street').waitFor();
     const [row] = await fixture.product.owner<{ hours: { day: string; shifts: unknown[] }[] }[]>`
       SELECT hours_set AS hours FROM providers WHERE ehr_id = '504'`;
     expect(row?.hours.at(-1)?.shifts[0]).toMatchObject({

@@ -179,7 +179,7 @@ describe('language', () => {
     await expect.poll(() => frame.innerText('h1')).toBe('Sandbox solicita acceso a Larkspur');
     await expect
       .poll(() => frame.innerText('.consent'))
-      .toMatch(/Pacientes\s+Datos de contacto, seguros, .* y saldos.*También puede añadir y modificar datos/s);
+      .toMatch(/Pacientes\s+Datos de contacto, seguros, .* y saldos.*También puede agregar y modificar datos/s);
     await focused(frame, 'username');
     await window.type(fixture.person(5).username, 'Tab');
     await window.type('mala');

@@ -151,9 +151,9 @@ test('typing sends a request for the last text only, and late results are droppe
 test('speaks Spanish', async () => {
   const window = await fixture.openHosted(await newToken({ language: 'es' }));
   const frame = await window.frame();
-  await frame.waitForSelector('h1:has-text("Busque su consulta")');
+  await frame.waitForSelector('h1:has-text("Busque su consultorio")');
   await search(window, frame, 'cedar', 'Cedar Grove Family Medicine');
-  await expect.poll(() => frame.getByRole('status').innerText()).toBe('3 consultas encontradas.');
+  await expect.poll(() => frame.getByRole('status').innerText()).toBe('3 consultorios encontrados.');
   await expect.poll(() => options(frame).nth(1).innerText()).toContain('No disponible');
   await window.close();
 });

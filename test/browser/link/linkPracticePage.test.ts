@@ -39,7 +39,6 @@ const title = (page: Page, words: string | RegExp) =>
 
 const languages = {
   en: {
-    locale: 'en-US',
     staff: 1,
     consent: 'Sandbox wants access to Larkspur',
     can_change: /Can also add and change records/,
@@ -56,13 +55,13 @@ const languages = {
     sign_out: /Sign out/,
     welcome: /see what this connection reads and changes/,
     used: /expired or was already used/,
+    signed_out: /You were signed out/,
     gone: /no longer has access/,
   },
   es: {
-    locale: 'es-MX',
     staff: 2,
     consent: 'Sandbox solicita acceso a Larkspur',
-    can_change: /También puede añadir y modificar datos/,
+    can_change: /También puede agregar y modificar datos/,
     signing_in: 'Iniciar sesión en Larkspur',
     done: 'Larkspur está conectado',
     manage: /Administrar esta conexión/,
@@ -76,6 +75,7 @@ const languages = {
     sign_out: /Cerrar sesión/,
     welcome: /ver qué lee y modifica esta conexión/,
     used: /ha caducado o ya se ha usado/,
+    signed_out: /Su sesión ha terminado/,
     gone: /ya no tiene acceso/,
   },
 };
@@ -86,7 +86,8 @@ describe.each(Object.entries(languages))('in %s', (language, words) => {
     const { sandbox, api } = product;
     const user_id = `practice-page-${language}`;
     const token = await steps.linkToken({ user_id, org_id: sandbox.org_id, language });
-    const window = await fixture.openHosted(token, { locale: words.locale });
+    // The page keeps the language of Link, whatever the browser's is.
+    const window = await fixture.openHosted(token, { locale: 'fr-CA' });
     const { page } = window;
     // The focus is on the heading, and nothing can be typed before what is shared was agreed to.
     await page.waitForSelector('h1:focus');
@@ -151,6 +152,18 @@ describe.each(Object.entries(languages))('in %s', (language, words) => {
     await shown.goto(href ?? '');
     await expect.poll(() => shown.innerText('main')).toMatch(words.used);
     expect(shown.url()).toBe(address);
+    await press(shown, /Contin/);
+    await signIn(shown);
+    await title(shown, words.connected);
+
+    // After the session has expired nothing is disconnected, and the page says why.
+    await press(shown, words.offer);
+    await product.owner`UPDATE practice_sessions SET expires_at = now()`;
+    await press(shown, words.now);
+    await expect.poll(() => shown.innerText('main')).toMatch(words.signed_out);
+    await expectAccessible(shown);
+    const [kept] = await product.owner`SELECT status FROM accounts WHERE user_id = ${user_id}`;
+    expect(kept?.status).toBe('active');
     await press(shown, /Contin/);
     await signIn(shown);
     await title(shown, words.connected);

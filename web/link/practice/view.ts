@@ -3,14 +3,14 @@ import { focusOn, icon, make, startAt } from '../elements.ts';
 import { copyButton, drawFacts, type Fact } from '../facts.ts';
 import { type ActionForm, drawAction, drawOthers } from '../form.ts';
 import { type Counted, type createPracticeService, isError, type LinkedAccount } from '../service.ts';
-import { formatTime, isText, type Language, type Translate } from '../texts.ts';
+import { chooseLocale, formatTime, isText, type Language, type Translate } from '../texts.ts';
 import { error_texts } from '../wording.ts';
 
 type Shown = { card: Card; t: Translate; language: Language };
 type Page = Shown & {
   service: ReturnType<typeof createPracticeService>;
-  /** The session has ended. */
-  over: () => void;
+  /** Leaves the page after the person has signed out, or because the session has expired. */
+  leave: (why: 'signed_out' | 'expired') => void;
 };
 
 /** What is linked, what it was used for, and the button that ends it. */
@@ -20,13 +20,15 @@ export function showAccount(page: Page, account: LinkedAccount): void {
   document.title = t('practice_heading');
   const when = (iso: string | null) =>
     iso === null ? t('never') : formatTime(language, iso, { year: 'numeric', month: 'short' });
+  // The first sync has not finished yet.
+  const reading = account.read_at === null && account.records.length > 0;
   const facts: Fact[] = [
     { name: t('organization'), value: account.organization },
     { name: t('address'), value: account.emr_address },
     { name: t('practice_user'), value: account.emr_user },
     { name: t('practice_since'), value: when(account.linked_at) },
     { name: t('practice_used'), value: when(account.used_at) },
-    { name: t('practice_read_at'), value: when(account.read_at) },
+    { name: t('practice_read_at'), value: reading ? t('practice_reading') : when(account.read_at) },
   ];
   const expired = account.status === 'login_required';
   card.show(
@@ -65,7 +67,7 @@ function drawCounts(
 ): HTMLElement {
   const heading = make('h2', {}, title);
   if (counts.length === 0) return make('section', {}, heading, make('p', { class: 'muted' }, none));
-  const format = new Intl.NumberFormat(language === 'en' ? 'en-US' : language);
+  const format = new Intl.NumberFormat(chooseLocale(language));
   const rows = counts.map(({ subject, count }) =>
     make('div', {}, make('dt', {}, subjectText(t, subject)), make('dd', {}, format.format(count))),
   );
@@ -126,20 +128,20 @@ function drawDisconnect(page: Page, account: LinkedAccount): HTMLElement {
 }
 
 async function unlink(page: Page, account: LinkedAccount, action: ActionForm): Promise<void> {
-  const { t, service, over } = page;
+  const { t, service, leave } = page;
   action.wait(t('disconnecting'));
   const result = await service.unlink();
   action.wait(undefined);
   if (!isError(result)) return showUnlinked(page, { unlinked_at: null });
-  if (result.code === 'practice_session_invalid') return over();
+  if (result.code === 'practice_session_invalid') return leave('expired');
   action.warn({ text: t(error_texts[result.code] ?? 'trouble', { client: account.client.name }) });
 }
 
-function drawFooter({ t, service, over }: Page): HTMLElement {
+function drawFooter({ t, service, leave }: Page): HTMLElement {
   const sign_out = make('button', { type: 'button', class: 'quiet' }, t('sign_out'));
   sign_out.addEventListener('click', async () => {
     await service.signOut();
-    over();
+    leave('signed_out');
   });
   const copy = copyButton({ label: t('copy_address'), copied: t('copied') }, location.href);
   return make(

@@ -47,8 +47,16 @@ export const claim_columns: Column<Claim>[] = [
 
 /** `Paid in full (PAI)` */
 function claimStatus({ claim_status, claim_status_description }: Claim): string {
-  if (claim_status === null) return claim_status_description ?? '–';
-  return withCode(claim_status_description ?? claim_status, claim_status);
+  return describePair(claim_status, claim_status_description) ?? '–';
+}
+
+/** The code and its description in one field: `Primary (P)`. */
+function describeInsurance({ claim_indicator_description, ...insurance }: Claim['insurances'][number]) {
+  return { ...insurance, claim_indicator: describePair(insurance.claim_indicator, claim_indicator_description) };
+}
+
+function describePair(code: string | null, description: string | null): string | null {
+  return code === null ? description : withCode(description ?? code, code);
 }
 
 /** What billing staff look for, each amount once. */
@@ -87,7 +95,7 @@ function Details({ claim }: { claim: Claim }) {
 const insurance_fields = [
   'insurance_name',
   'insurance_type',
-  'claim_indicator_description',
+  'claim_indicator',
   'subscriber_name',
   'subscriber_number',
 ];
@@ -109,7 +117,7 @@ export function ClaimPage({ id }: { id: string }) {
             <Details claim={record} />
             <RecordTable title="Line items" rows={record.line_items} />
             <RecordTable title="Payments" rows={record.payments} />
-            <RecordTable title="Insurances" rows={record.insurances} shown={insurance_fields} />
+            <RecordTable title="Insurances" rows={record.insurances.map(describeInsurance)} shown={insurance_fields} />
             <RecordFields title="Voids and copies" of={record.void_claim} />
             <RecordTable title="Submissions" rows={record.submission_history.entries} />
             <RecordTable title="Billing activity" rows={record.billing_activity_log} />

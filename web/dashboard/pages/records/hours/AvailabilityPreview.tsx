@@ -31,6 +31,7 @@ export function AvailabilityPreview({ provider_ehr_id, options, use_default_hour
     fallback_to_default_hours: fallback ? 'true' : '',
     explain: 'true',
   };
+  const locations = new Map(options.locations.map(({ value, label }) => [value, label]));
   const availability = useQuery('availability.list', params, { query, live: ['jobs'] });
   return (
     <Paper withBorder p="md" component="section" aria-label="Availability">
@@ -66,7 +67,7 @@ export function AvailabilityPreview({ provider_ehr_id, options, use_default_hour
         />
       </Group>
       <QueryResult query={availability}>
-        {({ results }) => <AvailabilityWeek results={results} dates={dates} />}
+        {({ results }) => <AvailabilityWeek results={results} dates={dates} locations={locations} />}
       </QueryResult>
     </Paper>
   );

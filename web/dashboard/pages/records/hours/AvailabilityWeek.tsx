@@ -43,11 +43,18 @@ const hour_px = 36;
 /** A block of this height has room for its times. */
 const labeled_px = 40;
 
+type Props = {
+  results: Results;
+  dates: readonly string[];
+  /** The names of all locations: one without a free time is named only here. */
+  locations: ReadonlyMap<string, string>;
+};
+
 /**
  * Free times as a week. A click on any time says why it is or is not free; the fields below the picture do the same by
  * keyboard.
  */
-export function AvailabilityWeek({ results, dates }: { results: Results; dates: readonly string[] }) {
+export function AvailabilityWeek({ results, dates, locations }: Props) {
   const { availability, explanations = [] } = results;
   const [picked, setPicked] = useState<Picked>({ date: dates[0] ?? '', time: '' });
   const drawn = [...availability, ...explanations.filter(({ reason }) => taken.has(reason))].map(toSpan);
@@ -77,6 +84,11 @@ export function AvailabilityWeek({ results, dates }: { results: Results; dates: 
           ))}
         </div>
       ))}
+      <div className="free-legend" aria-hidden="true">
+        <span className="free-time">Free</span>
+        <span className="free-taken">Booked or full</span>
+        <span className="free-taken free-block">Blocked</span>
+      </div>
       <Group gap="sm" mt="sm" align="flex-end">
         <NativeSelect
           label="Day"
@@ -97,7 +109,7 @@ export function AvailabilityWeek({ results, dates }: { results: Results; dates: 
             Click a time, or enter one, to see why it is or is not free.
           </Text>
         ) : (
-          <Answer results={results} date={date} time={picked.time} />
+          <Answer results={results} locations={locations} date={date} time={picked.time} />
         )}
       </div>
     </>
@@ -135,7 +147,7 @@ function DayColumn({ day, hours: { first, last }, free, explained, picked, onPic
         {explained.map((each) => (
           <div
             key={JSON.stringify(each)}
-            className={`free-taken free-${each.reason}`}
+            className={each.reason === 'block' ? 'free-taken free-block' : 'free-taken'}
             aria-hidden="true"
             style={place(toSpan(each))}
           />
@@ -162,7 +174,7 @@ function DayColumn({ day, hours: { first, last }, free, explained, picked, onPic
 }
 
 /** Whether a time is free, and the reason at each location if not. */
-function Answer({ results, date, time }: { results: Results; date: string; time: string }) {
+function Answer({ results, locations, date, time }: Omit<Props, 'dates'> & Picked) {
   const minute = toMinutes(time);
   const covers = (each: Free | Explanation) => {
     const { start, end } = toSpan(each);
@@ -172,7 +184,8 @@ function Answer({ results, date, time }: { results: Results; date: string; time:
   const explanations = (results.explanations ?? []).filter(covers);
   const skipped = explanations.filter(({ reason }) => reason === 'clock_change');
   const reasons = skipped.length > 0 ? skipped : explanations;
-  const names = new Map(results.availability.map((each) => [each.facility_id, each.facility_name]));
+  const findLocation = ({ facility_id }: Explanation) =>
+    facility_id === null ? undefined : locations.get(facility_id);
   const title = `${dayLabel(date)}, ${timeLabel(time)}`;
   return (
     <>
@@ -189,7 +202,7 @@ function Answer({ results, date, time }: { results: Results; date: string; time:
       {reasons.map((each) => (
         <Text key={JSON.stringify(each)} size="sm">
           {reason_texts[each.reason]} <span className="secondary">{describeRange(each)}</span>
-          {names.get(each.facility_id) ? <span className="secondary"> · {names.get(each.facility_id)}</span> : null}
+          {findLocation(each) === undefined ? null : <span className="secondary"> · {findLocation(each)}</span>}
         </Text>
       ))}
     </>
@@ -220,15 +233,16 @@ const day_format = new Intl.DateTimeFormat('en-US', {
   day: 'numeric',
   timeZone: 'UTC',
 });
-const short_format = new Intl.DateTimeFormat('en-US', { weekday: 'short', day: 'numeric', timeZone: 'UTC' });
+const weekday_format = new Intl.DateTimeFormat('en-US', { weekday: 'short', timeZone: 'UTC' });
 const time_format = new Intl.DateTimeFormat('en-US', { hour: 'numeric', minute: '2-digit', timeZone: 'UTC' });
 
 function dayLabel(date: string): string {
   return day_format.format(new Date(`${date}T00:00:00Z`));
 }
 
+/** `Thu 19` */
 function shortDay(date: string): string {
-  return short_format.format(new Date(`${date}T00:00:00Z`));
+  return `${weekday_format.format(new Date(`${date}T00:00:00Z`))} ${Number(date.slice(8))}`;
 }
 
 function timeLabel(time: string): string {
