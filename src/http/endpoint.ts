@@ -194,8 +194,8 @@ export type EndpointOptions<
   /** Called by the page on its own, so it does not extend the operator's session. */
   background?: true;
   /**
-   * What a request takes, in ordinary requests, from the allowance of its address (without authentication, or of the
-   * practice page) or of its link. Default: 1.
+   * What a request takes, in ordinary requests, from the allowances of its address (without authentication, or of the
+   * practice page) and of its link. Default: 1.
    */
   cost?: number;
   /** What its requests count against in addition to the rate limit (limits/quotas.ts), because they cost more than others. */

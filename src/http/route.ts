@@ -127,7 +127,8 @@ function createAdmission(ctx: Context, endpoint: Endpoint, { limit, limitLink, l
       const { operator, link, practice, client } = caller;
       const application = operator || link || practice ? undefined : client;
       if (isAtPracticePage(caller)) await address_limit.count(request, endpoint.cost ?? 1);
-      else if (link) applyRateLimit(reply, limitLink(hashToken(link.token).toString('hex'), endpoint.cost));
+      // Those of the practice page too: whoever has many addresses could have the EMR asked as often.
+      if (link) applyRateLimit(reply, limitLink(hashToken(link.token).toString('hex'), endpoint.cost));
       if (application) applyRateLimit(reply, limit(application.id));
       requireAccount(endpoint, caller);
       if (application) limitQuota(request, reply, endpoint, application.id);

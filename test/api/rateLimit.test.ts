@@ -144,6 +144,25 @@ describe('requests without valid credentials are limited by address', () => {
     expect(await remaining()).toBeGreaterThanOrEqual(at_first - 1);
   });
 
+  test('the sign-in of the practice page, also from many addresses', async () => {
+    const [account] = await fixture.owner<
+      { id: string }[]
+    >`SELECT replace(id::text, '-', '') AS id FROM accounts LIMIT 1`;
+    const headersFrom = (address: string) => ({ ...anonymous, 'x-forwarded-for': address });
+    const entered = await fixture.api.call('POST', '/practice/v1/entry', {
+      headers: headersFrom('203.0.113.5'),
+      body: { account: account?.id },
+    });
+    const received = await Promise.all(
+      Array.from({ length: 80 }, async (_, n) => {
+        const headers = { ...headersFrom(`198.51.100.${n}`), 'link-token': entered.body.token };
+        return (await fixture.api.call('GET', '/practice/v1/sign-in', { headers })).status;
+      }),
+    );
+    expect(received).toContain(200);
+    expect(received).toContain(429);
+  });
+
   test('health checks are not limited', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const received = await statuses(100, '203.0.113.2', (headers) => fixture.api.call('GET', path, { headers }));
