@@ -149,6 +149,13 @@ export const AvailabilityResponse = Type.Object({
                 description: 'Why the time is not free',
                 examples: ['appointment'],
               }),
+              visit_type: nullable(
+                Type.String({
+                  description:
+                    'Visit type of the rule, if the reason is `quota_full` or `visit_type`; of several rules, the first by code',
+                  examples: ['OV'],
+                }),
+              ),
             },
             { schema_name: 'UnavailableTime', description: 'A time at which a provider is not free, and why' },
           ),

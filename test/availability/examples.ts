@@ -77,11 +77,14 @@ function freeTime(input: Case): string[] {
   });
 }
 
-/** `06-01 10:00–10:30 appointment`; time outside shifts is left out. */
+/** `06-01 10:00–10:30 appointment`, `06-01 10:00–10:30 quota_full OV`; time outside shifts is left out. */
 function explained(input: Case): string[] {
   const { explanations = [] } = availabilityFor(input);
   const of_shifts = explanations.filter(({ reason }) => !['outside_hours', 'clock_change'].includes(reason));
-  return of_shifts.map((each) => `${each.date.slice(5)} ${span(each)} ${each.reason}`);
+  return of_shifts.map(
+    (each) =>
+      `${each.date.slice(5)} ${span(each)} ${each.reason}${each.visit_type === null ? '' : ` ${each.visit_type}`}`,
+  );
 }
 
 export function shift(start: string, end: string, more: Partial<HoursShift> = {}): HoursShift {

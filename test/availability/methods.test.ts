@@ -213,13 +213,13 @@ examples('slots: visit-type rules with visits left', [
     'a rule without visits left is not available',
     { shifts: [morning], options: slots, appointments: [visit('09:00', 20), visit('09:00', 20)] },
     ['06-01 10:00–11:00 NP 1/1'],
-    ['06-01 09:00–09:20 appointment', '06-01 09:20–10:00 quota_full', '06-01 11:00–12:00 no_rule'],
+    ['06-01 09:00–09:20 appointment', '06-01 09:20–10:00 quota_full OV', '06-01 11:00–12:00 no_rule'],
   ],
   [
     'visit_type: only rules of this type are available',
     { shifts: [morning], options: { ...slots, visit_type: 'NP' } },
     ['06-01 10:00–11:00 NP 1/1'],
-    ['06-01 09:00–10:00 visit_type', '06-01 11:00–12:00 no_rule'],
+    ['06-01 09:00–10:00 visit_type OV', '06-01 11:00–12:00 no_rule'],
   ],
   [
     'a rule is available inside its shift only, and never if it ends before it starts',

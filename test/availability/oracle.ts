@@ -70,8 +70,10 @@ function addDay(
 ) {
   const { options, timezone } = input;
   const minutes = minutesOfDay(timezone, date);
-  const addExplanation = (facility_id: string | null, from: number, to: number, reason: string) => {
+  /** A reason of a rule is followed by its visit type: `quota_full OV`. */
+  const addExplanation = (facility_id: string | null, from: number, to: number, why: string) => {
     const [range_start, range_end] = [isoAt(timezone, from), isoAt(timezone, to)];
+    const [reason, visit_type = null] = why.split(' ');
     const typed_reason = reason as Explanation['reason'];
     result.explanations.push({
       provider_id: provider.ehr_id,
@@ -80,11 +82,12 @@ function addDay(
       range_start,
       range_end,
       reason: typed_reason,
+      visit_type,
     });
   };
   const next_day = startOfDay(timezone, plusDays(date, 1));
   for (const { start, end } of skippedTimes(timezone, date, minutes)) {
-    const skipped = { range_start: start, range_end: end, reason: 'clock_change' } as const;
+    const skipped = { range_start: start, range_end: end, reason: 'clock_change', visit_type: null } as const;
     result.explanations.push({ provider_id: provider.ehr_id, facility_id: null, date, ...skipped });
   }
   if (provider.unavailable) return addExplanation(null, startOfDay(timezone, date), next_day, provider.unavailable);
@@ -284,7 +287,9 @@ function reasonAt(day: FacilityDay, minute: Minute, index: number): string | und
   if (input.options.calculation_method !== 'slots') return 'too_short';
   const rules = day.rules.filter(({ inside, on }) => inside[index] && on[index]);
   const requested = rules.filter(({ visit_type }) => [visit_type, 'all'].includes(input.options.visit_type));
-  return requested.length > 0 ? 'quota_full' : rules.length > 0 ? 'visit_type' : 'no_rule';
+  const first = (among: RuleToday[]) => among.map(({ visit_type }) => visit_type).sort()[0];
+  if (requested.length > 0) return `quota_full ${first(requested)}`;
+  return rules.length > 0 ? `visit_type ${first(rules)}` : 'no_rule';
 }
 
 /** Which minutes are after the clock first showed `start` and before it first showed the minute of `end`. */

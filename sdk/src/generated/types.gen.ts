@@ -4297,6 +4297,8 @@ export type UnavailableTime = {
    * - `clock_change`: Clocks go forward: local clocks skip this time
    */
   reason: "location" | "inactive_location" | "daily_limit" | "past" | "appointment" | "booking" | "block" | "buffer" | "quota_full" | "visit_type" | "no_rule" | "too_short" | "outside_dates" | "recurrence" | "invalid_shift" | "no_hours" | "inactive_provider" | "hidden_provider" | "first_sync" | "outside_hours" | "clock_change";
+  /** Visit type of the rule, if the reason is `quota_full` or `visit_type`; of several rules, the first by code */
+  visit_type: string | null;
 };
 
 /** A visit type or visit status of the EMR instance */

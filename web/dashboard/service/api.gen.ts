@@ -453,6 +453,7 @@ export type AvailabilityResponse = {
       range_start: string;
       range_end: string;
       reason: "location" | "inactive_location" | "daily_limit" | "past" | "appointment" | "booking" | "block" | "buffer" | "quota_full" | "visit_type" | "no_rule" | "too_short" | "outside_dates" | "recurrence" | "invalid_shift" | "no_hours" | "inactive_provider" | "hidden_provider" | "first_sync" | "outside_hours" | "clock_change";
+      visit_type: string | null;
     }>;
   };
   timezone: string;

@@ -213,7 +213,7 @@ function durationString(minutes: number): string {
 }
 
 function explainRange({ provider }: Calendar, { date, zone }: Day, { explained, facility }: Explained): Explanation {
-  const { range, reason } = explained;
+  const { range, reason, visit_type = null } = explained;
   return {
     provider_id: provider.ehr_id,
     facility_id: facility?.facility_id ?? null,
@@ -221,6 +221,7 @@ function explainRange({ provider }: Calendar, { date, zone }: Day, { explained, 
     range_start: zone.iso(range[0]),
     range_end: zone.iso(range[1]),
     reason,
+    visit_type,
   };
 }
 
@@ -232,5 +233,6 @@ function explainSkipped({ provider }: Calendar, date: string, { start, end }: Lo
     range_start: start,
     range_end: end,
     reason: 'clock_change',
+    visit_type: null,
   };
 }

@@ -13,7 +13,7 @@ import {
 } from './types.ts';
 
 export type FreePiece = { range: Range; visit_type: string; visits_left: number | null; visits_max: number | null };
-export type ExplainedRange = { range: Range; reason: Reason };
+export type ExplainedRange = { range: Range; reason: Reason; visit_type?: string | undefined };
 
 /** The free part of a facility's working time, given the busy times that count there, and why the rest is not free. */
 export function findFreeTime(
@@ -61,7 +61,7 @@ function freeByRule(time: WorkingTime, busy: BusyTime[], past: Range[], options:
   for (const { rule, range, worked } of time.rules) {
     const { visit_type, visits_max } = rule;
     if (options.visit_type !== 'all' && options.visit_type !== visit_type) {
-      exclusions.push(['visit_type', worked]);
+      exclusions.push(['visit_type', worked, visit_type]);
       continue;
     }
     const counted = new Set(
@@ -71,7 +71,7 @@ function freeByRule(time: WorkingTime, busy: BusyTime[], past: Range[], options:
     );
     const visits_left = visits_max - counted.size;
     if (visits_left <= 0) {
-      exclusions.push(['quota_full', worked]);
+      exclusions.push(['quota_full', worked, visit_type]);
       continue;
     }
     const taken = busy.map((each): Range => [counted.has(each) ? each.buffer_start : each.start, each.free_at]);
@@ -104,10 +104,15 @@ function listExclusions(busy: BusyTime[], past: Range[]): Exclusion[] {
 function explain(ranges: Range[], exclusions: Exclusion[]): ExplainedRange[] {
   let rest = ranges;
   return reasons.flatMap((reason) => {
-    const excluded = union(exclusions.filter(([each]) => each === reason).map(([, range]) => range));
-    const matching = intersect(rest, excluded);
-    rest = subtract(rest, excluded);
-    return matching.map((range): ExplainedRange => ({ range, reason }));
+    const of_reason = exclusions.filter(([each]) => each === reason);
+    // Of several rules, the first visit type by its code.
+    const visit_types = [...new Set(of_reason.map(([, , visit_type]) => visit_type))].sort();
+    return visit_types.flatMap((visit_type) => {
+      const excluded = union(of_reason.filter(([, , each]) => each === visit_type).map(([, range]) => range));
+      const matching = intersect(rest, excluded);
+      rest = subtract(rest, excluded);
+      return matching.map((range): ExplainedRange => ({ range, reason, visit_type }));
+    });
   });
 }
 

@@ -105,6 +105,8 @@ export type Explanation = {
   range_start: string;
   range_end: string;
   reason: Reason;
+  /** Of the rule, if the reason is one's. */
+  visit_type: string | null;
 };
 
 export type Availability = { availability: FreeRange[]; explanations?: Explanation[] };

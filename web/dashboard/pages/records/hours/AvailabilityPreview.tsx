@@ -32,6 +32,7 @@ export function AvailabilityPreview({ provider_ehr_id, options, use_default_hour
     explain: 'true',
   };
   const locations = new Map(options.locations.map(({ value, label }) => [value, label]));
+  const visit_types = new Map(options.visit_types.map(({ value, label }) => [value, label]));
   const availability = useQuery('availability.list', params, { query, live: ['jobs'] });
   return (
     <Paper withBorder p="md" component="section" aria-label="Availability">
@@ -67,7 +68,9 @@ export function AvailabilityPreview({ provider_ehr_id, options, use_default_hour
         />
       </Group>
       <QueryResult query={availability}>
-        {({ results }) => <AvailabilityWeek results={results} dates={dates} locations={locations} />}
+        {({ results }) => (
+          <AvailabilityWeek results={results} dates={dates} locations={locations} visit_types={visit_types} />
+        )}
       </QueryResult>
     </Paper>
   );

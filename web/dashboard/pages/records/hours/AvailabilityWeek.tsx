@@ -7,9 +7,10 @@ type Results = ResponseOf<'availability.list'>['results'];
 type Free = Results['availability'][number];
 type Explanation = NonNullable<Results['explanations']>[number];
 type Reason = Explanation['reason'];
+type QuotaReason = 'quota_full' | 'visit_type';
 
 /** Why a time is not free, as a person asks. */
-const reason_texts: Record<Reason, string> = {
+const reason_texts: Record<Exclude<Reason, QuotaReason>, string> = {
   location: 'The shift is at another location.',
   inactive_location: 'The location takes no appointments.',
   daily_limit: 'The day already has as many appointments as the limit allows.',
@@ -18,8 +19,6 @@ const reason_texts: Record<Reason, string> = {
   booking: 'Booked: accepted by Chartwire, not in the EMR yet.',
   block: 'Blocked in the EMR.',
   buffer: 'Kept free after an appointment.',
-  quota_full: 'The quota for this visit type is used up.',
-  visit_type: 'The quota here is for another visit type.',
   no_rule: 'No quota covers this part of the shift.',
   too_short: 'Shorter than a slot.',
   outside_dates: 'The hours apply to other dates.',
@@ -31,6 +30,12 @@ const reason_texts: Record<Reason, string> = {
   first_sync: 'The first sync has not read the schedule yet.',
   outside_hours: 'Outside the provider’s hours.',
   clock_change: 'Clocks go forward: this time does not exist on this day.',
+};
+
+/** The same for quotas, with the name of the visit type. */
+const quota_texts: Record<QuotaReason, (visit_type: string) => string> = {
+  quota_full: (visit_type) => `The quota for ${visit_type} is used up.`,
+  visit_type: (visit_type) => `The quota here is for ${visit_type}.`,
 };
 
 /** Reasons that are drawn: where somebody or something takes the time. Others look like the time outside of shifts. */
@@ -48,13 +53,15 @@ type Props = {
   dates: readonly string[];
   /** The names of all locations: one without a free time is named only here. */
   locations: ReadonlyMap<string, string>;
+  /** The names of all visit types, by code. */
+  visit_types: ReadonlyMap<string, string>;
 };
 
 /**
  * Free times as a week. A click on any time says why it is or is not free; the fields below the picture do the same by
  * keyboard.
  */
-export function AvailabilityWeek({ results, dates, locations }: Props) {
+export function AvailabilityWeek({ results, dates, locations, visit_types }: Props) {
   const { availability, explanations = [] } = results;
   const [picked, setPicked] = useState<Picked>({ date: dates[0] ?? '', time: '' });
   const drawn = [...availability, ...explanations.filter(({ reason }) => taken.has(reason))].map(toSpan);
@@ -109,7 +116,7 @@ export function AvailabilityWeek({ results, dates, locations }: Props) {
             Click a time, or enter one, to see why it is or is not free.
           </Text>
         ) : (
-          <Answer results={results} locations={locations} date={date} time={picked.time} />
+          <Answer results={results} locations={locations} visit_types={visit_types} date={date} time={picked.time} />
         )}
       </div>
     </>
@@ -174,7 +181,7 @@ function DayColumn({ day, hours: { first, last }, free, explained, picked, onPic
 }
 
 /** Whether a time is free, and the reason at each location if not. */
-function Answer({ results, locations, date, time }: Omit<Props, 'dates'> & Picked) {
+function Answer({ results, locations, visit_types, date, time }: Omit<Props, 'dates'> & Picked) {
   const minute = toMinutes(time);
   const covers = (each: Free | Explanation) => {
     const { start, end } = toSpan(each);
@@ -201,12 +208,18 @@ function Answer({ results, locations, date, time }: Omit<Props, 'dates'> & Picke
       ))}
       {reasons.map((each) => (
         <Text key={JSON.stringify(each)} size="sm">
-          {reason_texts[each.reason]} <span className="secondary">{describeRange(each)}</span>
+          {describeReason(each, visit_types)} <span className="secondary">{describeRange(each)}</span>
           {findLocation(each) === undefined ? null : <span className="secondary"> · {findLocation(each)}</span>}
         </Text>
       ))}
     </>
   );
+}
+
+function describeReason({ reason, visit_type }: Explanation, names: Props['visit_types']): string {
+  if (reason !== 'quota_full' && reason !== 'visit_type') return reason_texts[reason];
+  const name = visit_type === null ? undefined : names.get(visit_type);
+  return quota_texts[reason](name === undefined ? (visit_type ?? 'another visit type') : `${name} (${visit_type})`);
 }
 
 function visitsLeft({ available_appointments, max_visits }: Free): string {
