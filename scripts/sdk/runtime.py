@@ -206,6 +206,10 @@ class ReceivedResponse(NamedTuple):
     request_id: Optional[str]
     duration_seconds: float
 
+    def __repr__(self) -> str:
+        facts = {name: value for name, value in self._asdict().items() if name != "headers"}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in facts.items())})"
+
 
 class _Call(NamedTuple):
     method: str

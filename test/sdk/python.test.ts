@@ -94,6 +94,8 @@ os.environ.update(CHARTWIRE_BASE_URL=os.environ["BASE_URL"], CHARTWIRE_CLIENT_ID
 result["asynchronous"] = asyncio.run(main())
 result["hooks"] = any(each.route == "/v1/jobs/{job_id}" and each.status == 200 and each.request_id for each in received)
 result["last"] = Chartwire().last_response is None and client.last_response.status == 200
+response = repr(client.last_response)
+result["response"] = response.startswith("ReceivedResponse(method='") and "status=200" in response and "<" not in response
 signed = sign_webhook(event, os.environ["SECRET"])
 result["signed"] = verify_webhook(event, signed, os.environ["SECRET"])["type"]
 result["shown"] = repr(missing).split(", request_id")[0]
@@ -160,6 +162,7 @@ test.skipIf(!has_python)('the Python module creates, waits, pages, retries and v
     ],
     hooks: true,
     last: true,
+    response: true,
     signed: 'patient.created',
     shown: "ValidationError('Missing required field: last_name', code='missing_field', status=400, field='last_name'",
     retried: 7,
