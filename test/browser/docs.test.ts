@@ -127,6 +127,8 @@ describe('reading', () => {
     expect((await page.locator('.found').boundingBox())?.height).toBeGreaterThan(20);
     await page.keyboard.press('Escape');
     await expect.poll(() => page.locator('#search').inputValue()).toBe('');
+    await page.locator('#search').focus();
+    expect((await page.locator('.found').boundingBox())?.height).toBeLessThan(2);
     // A slash in a field is text.
     await page.locator('#search').fill('a');
     await page.keyboard.press('/');
