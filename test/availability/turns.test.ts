@@ -14,11 +14,11 @@ function* work(steps: number, log: string[] = [], name = ''): Generator<undefine
 }
 
 test('other work is done while a large result is found', async () => {
-  let [turns, found] = [0, false];
+  let [turns, ended] = [0, false];
   const result = inTurns(work(40, [], 'large')).finally(() => {
-    found = true;
+    ended = true;
   });
-  while (!found) {
+  while (!ended) {
     await nextTurn();
     turns++;
   }
