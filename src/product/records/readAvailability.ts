@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ApiError, apiError } from '../../catalog/errors.ts';
 import type { LiveSchedule } from '../../emr/operations/appointments.ts';
 import type { AvailabilityQuery } from '../../model/availability.ts';
@@ -8,7 +9,7 @@ import type { ScheduleBlockSource } from '../../model/records/scheduleBlocks.ts'
 import type { Database } from '../../platform/db/database.ts';
 import { daysBetween } from '../../platform/time/days.ts';
 import { withOffset } from '../../platform/time/zones.ts';
-import { findAvailability, ranges_max, TooManyRanges } from './availability/findAvailability.ts';
+import { findInSteps, ranges_max, TooManyRanges } from './availability/findAvailability.ts';
 import type {
   Appointment,
   Availability,
@@ -98,20 +99,54 @@ export async function readAvailability(db: Database, scope: Scope, query: Availa
   };
   return {
     success: true,
-    results: findResults(input),
+    results: await findResults(input),
     timezone: stored.timezone,
     ...(pending.length > 0 && { sync: { state: 'pending' as const } }),
   };
 }
 
-function findResults(input: AvailabilityInput): Availability {
+async function findResults(input: AvailabilityInput): Promise<Availability> {
   try {
-    return findAvailability(input);
+    return await inTurns(findInSteps(input));
   } catch (error) {
     if (!(error instanceof TooManyRanges)) throw error;
     const most = ranges_max.toLocaleString('en-US');
     throw invalid('end_date', `The result has more than ${most} times: request fewer days, or fewer provider_ids`);
   }
+}
+
+/** A large result takes half a second of a core, and a client can request many: after so long, others have their turn. */
+const turn_ms = 10;
+
+/** The large results of this process are found one after the other, because each takes much memory. */
+let last_large: Promise<void> = Promise.resolve();
+
+/** Takes all steps. If they take long, other work is done in between. */
+export async function inTurns<Result>(steps: Iterator<undefined, Result>): Promise<Result> {
+  let step = takeSteps(steps);
+  if (step.done) return step.value;
+  const earlier = last_large;
+  let end = () => {};
+  last_large = new Promise((resolve) => {
+    end = resolve;
+  });
+  try {
+    await earlier;
+    while (!step.done) {
+      await nextTurn();
+      step = takeSteps(steps);
+    }
+    return step.value;
+  } finally {
+    end();
+  }
+}
+
+function takeSteps<Result>(steps: Iterator<undefined, Result>): IteratorResult<undefined, Result> {
+  const until = performance.now() + turn_ms;
+  let step = steps.next();
+  while (!step.done && performance.now() < until) step = steps.next();
+  return step;
 }
 
 /** Hours that were set through the API apply before the EMR's. */

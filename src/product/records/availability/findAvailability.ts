@@ -46,6 +46,14 @@ export class TooManyRanges extends Error {}
  * rule. docs/decisions/0005-availability.md explains the rules.
  */
 export function findAvailability(input: AvailabilityInput): Availability {
+  const steps = findInSteps(input);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/** The same, one day of one provider at a time, so that the caller can do something else in between. */
+export function* findInSteps(input: AvailabilityInput): Generator<undefined, Availability> {
   const { options, providers } = input;
   checkDurations(options);
   const [first, last] = [requireDay(input.start_date), requireDay(input.end_date)];
@@ -64,6 +72,7 @@ export function findAvailability(input: AvailabilityInput): Availability {
       for (const each of ranges.explained) explanations.push(explainRange(calendar, day, each));
       if (options.explain && day.skipped) explanations.push(explainSkipped(calendar, day.date, day.skipped));
       if (availability.length + explanations.length > ranges_max) throw new TooManyRanges();
+      yield;
     }
   }
   return options.explain ? { availability, explanations } : { availability };
