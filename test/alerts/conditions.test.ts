@@ -125,6 +125,36 @@ describe('an alert is open', () => {
     expect((await attention()).alerts).toStrictEqual([]);
   });
 
+  test('an alert is open while the last sync has failed or the running one makes no progress; the overview shows the sync, not the alert', async () => {
+    const { owner, api, sandbox } = fixture;
+    const done = await api.sync();
+    await awaitAlerts('sync_failing', 0);
+    const [failed] = await owner<{ id: number }[]>`
+      INSERT INTO jobs (client_id, organization_id, account_id, operation_id, type, lane, state, finished_at, error)
+      SELECT client_id, organization_id, account_id, operation_id, 'sync', lane, 'failed', now(),
+             '{"code": "not_permitted", "message": "The user may not list claims."}' FROM jobs WHERE id = ${done}
+      RETURNING id::int`;
+    expect(await awaitAlerts('sync_failing', 1)).toMatchObject([
+      { summary: `The sync of practice ${sandbox.org_id} failed.`, page: page(`/jobs/${failed?.id}`) },
+    ]);
+    expect(await attention()).toMatchObject({ alerts: [], syncs: [{ job_id: failed?.id, failed: true }] });
+    await api.sync();
+    await awaitAlerts('sync_failing', 0);
+    await withJobsPaused(fixture, async () => {
+      const { organizations } = (await operator.get('clients/{client}/accounts')).body;
+      const requested = await operator.post(`clients/{client}/accounts/${organizations[0].accounts[0].id}/sync`, {});
+      const { job_id } = requested.body;
+      await owner`UPDATE jobs SET created_at = now() - interval '1 hour' WHERE id = ${job_id}`;
+      await owner`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, at)
+        SELECT id, client_id, 1, 'started', 'note', now() - interval '40 minutes' FROM jobs WHERE id = ${job_id}`;
+      expect(await awaitAlerts('sync_failing', 1)).toMatchObject([
+        { summary: `The sync of practice ${sandbox.org_id} has read nothing for half an hour.` },
+      ]);
+      expect(await attention()).toMatchObject({ alerts: [], syncs: [{ job_id, failed: false }] });
+    });
+    await awaitAlerts('sync_failing', 0);
+  });
+
   test('an alert is open while an account must be re-linked; the overview shows the account, not the alert', async () => {
     await fixture.api.control('POST', '/control/sessions/expire', { mode: 'link' });
     await fixture.api.callIn();

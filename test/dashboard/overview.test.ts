@@ -89,6 +89,7 @@ describe('what needs attention', () => {
         reason: expect.stringMatching(/^[0-9a-f]+$/),
         jobs: 1,
         can_run: 1,
+        after_relink: 0,
         types: ['telephone_encounter.create'],
         org_ids: [fixture.sandbox.org_id],
         accounts: 1,
@@ -133,6 +134,10 @@ describe('what needs attention', () => {
     expect(rows.map(({ job_id }: { job_id: number }) => job_id)).toStrictEqual([jobs[1]?.job_id, jobs[0]?.job_id]);
     const repeatable = async () => (await operator.get(`clients/{client}/overview/repeatable?${among}`)).body.job_ids;
     expect(await repeatable()).toStrictEqual([jobs[0]?.job_id, jobs[1]?.job_id]);
+    // While their account has to be re-linked, they wait for that.
+    await fixture.owner`UPDATE accounts SET status = 'login_required'`;
+    expect((await overview()).attention.failures[0]).toMatchObject({ jobs: 2, can_run: 0, after_relink: 2 });
+    await fixture.owner`UPDATE accounts SET status = 'active'`;
     // Its request is gone, so it cannot run again.
     await fixture.owner`UPDATE operations SET input_deleted_at = now()
       WHERE id = (SELECT operation_id FROM jobs WHERE id = ${jobs[0]?.job_id ?? 0})`;

@@ -139,6 +139,15 @@ export const alert_catalogue = {
     page: 'Accounts',
     reminder_days: [1, 3, 7],
   },
+  sync_failing: {
+    title: 'Sync failing',
+    severity: 'warning',
+    cause:
+      'The last sync of a practice failed, or the running one has read nothing for half an hour. The records of the practice are not kept up to date.',
+    remedy: 'The sync’s job has the reason. When it is fixed, start a sync on the Accounts page.',
+    page: 'The job of the sync',
+    reminder_days: [1],
+  },
   sync_held_back: {
     title: 'Removals held back',
     severity: 'warning',

@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import { listScannerFailures } from '../jobs/documentScan.ts';
 import { isRetrying } from '../jobs/listJobs.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
+import { listAllStalledSyncs } from '../records/stalledSyncs.ts';
 import { anomalies } from './anomalies.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
 
@@ -259,6 +260,17 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
       organization_id,
       summary: `Account ${user_id} of practice ${org_id}.`,
       page: `/clients/${public_id}/accounts?account=${id.replaceAll('-', '')}`,
+    }));
+  },
+
+  sync_failing: async (_sql, _queues, { db }) => {
+    const syncs = await listAllStalledSyncs(db);
+    return syncs.map(({ client_id, organization_id, org_id, public_id, job_id, failed }) => ({
+      subject: organization_id,
+      client_id,
+      organization_id,
+      summary: `The sync of practice ${org_id} ${failed ? 'failed' : 'has read nothing for half an hour'}.`,
+      page: `/clients/${public_id}/jobs/${job_id}`,
     }));
   },
 

@@ -153,13 +153,13 @@ describe('accounts page', () => {
   test('shows the address, the cause and the remedy of links that failed, also in their report', async () => {
     const { owner, api, sandbox } = fixture.product;
     const address = 'http://nowhere.localhost:9/fhir';
-    const note = 'nowhere.localhost could not be found';
+    const note = 'nowhere.localhost:9 could not be found';
     const body = { org_id: 'nowhere', user_id: 'front-desk', emr_name: 'fhir', emr_instance_domain: address };
     const created = await api.call('POST', '/link/token/create', { body, headers: { access_token: null } });
     // The practice opens the link, and gets no further.
     const link = await fixture.open('', {});
     await link.goto(`${sandbox.base_url}/link#token=${created.body.token}`);
-    await link.getByText(`The host ${note}`).waitFor();
+    await link.getByText('The host nowhere.localhost could not be found').waitFor();
     await link.context().close();
     const page = await fixture.open('/{client}/overview');
     const problem = page.getByRole('article', { name: 'Link failed' });

@@ -99,7 +99,7 @@ test('a job that is retried says how often, at which step and why, and repeated 
   await row.getByRole('link', { name: String(body.job_id), exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Telephone encounter · Retrying (attempt 24)' }).waitFor();
   await page.getByText('failing since').waitFor();
-  await page.getByText('23 attempts failed the same way.').waitFor();
+  await page.getByText('23 attempts failed the same way. While checking whether the write was saved.').waitFor();
   const lines = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem');
   const collapsed = await lines.count();
   expect(collapsed).toBeLessThan(8);

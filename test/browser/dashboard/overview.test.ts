@@ -101,7 +101,7 @@ describe('overview page', () => {
     const group = attention(page).getByRole('article', { name: '2 × Rejected by the EMR' });
     await group.getByText('Resolve the cause in the EMR or in the request.').waitFor();
     await group
-      .getByText(/^2 writes \(Telephone encounter\) for patients of .+ failed .*All 2 can run again\.$/)
+      .getByText(/^2 writes \(Telephone encounter\) for patients of .+ failed .*Both can run again\.$/)
       .waitFor();
     // The EMR's own words.
     await group.getByText('This chart is locked.').waitFor();
@@ -112,11 +112,14 @@ describe('overview page', () => {
     await page.goBack();
     await group.getByRole('button', { name: 'Run the 2 that can succeed' }).click();
     const dialog = page.getByRole('dialog', { name: 'Run 2 jobs again' });
-    await dialog.getByRole('button', { name: 'Run again' }).click();
+    await dialog.getByRole('button', { name: 'Run again' }).press('Enter');
     await dialog.getByText('2 jobs were queued again.').waitFor();
     await expectAccessible(page);
-    await dialog.getByRole('button', { name: 'Done' }).click();
+    // With the keyboard alone, one neither leaves the dialog nor begins at the top of the page again.
+    await expect.poll(() => page.locator(':focus').innerText()).toBe('Done');
+    await page.keyboard.press('Enter');
     await group.waitFor({ state: 'detached' });
+    await expect.poll(() => page.locator(':focus').getAttribute('id')).toBe('content');
     await expect.poll(() => tile(page, 'Failed (24 h)').innerText()).toMatch(/\s0\s/);
     expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
@@ -170,6 +173,35 @@ describe('overview page', () => {
       return (await owner`SELECT FROM alerts WHERE code = 'emr_unreachable' AND resolved_at IS NULL`).length === 0;
     });
     expect(fixture.consoleErrors(accounts)).toStrictEqual([]);
+  });
+
+  test('lists a sync that makes no progress, with what it waits for, until it goes on', async () => {
+    const { owner } = fixture.product;
+    const page = await fixture.open('/{client}/accounts');
+    const problem = attention(page).getByRole('article', { name: 'Sync makes no progress' });
+    await withJobsPaused(fixture.product, async () => {
+      await page.getByRole('button', { name: 'Sync now' }).click();
+      const { id } = await until('the sync to be queued', async () => {
+        const [row] = await owner<{ id: number }[]>`SELECT id FROM jobs WHERE type = 'sync' AND state = 'queued'`;
+        return row;
+      });
+      // As after 40 minutes in which the EMR has sent no page of its claims.
+      await owner`UPDATE jobs SET created_at = now() - interval '1 hour' WHERE id = ${id}`;
+      await owner`INSERT INTO job_steps (job_id, client_id, attempt, name, kind, at)
+        SELECT id, client_id, 1, 'started', 'note', now() - interval '40 minutes' FROM jobs WHERE id = ${id}`;
+      await owner`UPDATE sync_passes SET run = ${id}, done = false WHERE kind = 'claims'`;
+      await fixture.open('/{client}/overview');
+      const facts = /sandbox-practice \(claims\) · nothing read since .+ \(4\d min\) · /;
+      await expect.poll(() => problem.innerText()).toMatch(facts);
+      await expectAccessible(page);
+      await problem.getByRole('link', { name: 'View Sync makes no progress' }).click();
+      await page.waitForURL(new RegExp(`/jobs/${id}$`));
+    });
+    await page.getByRole('heading', { level: 1, name: 'Sync · Succeeded' }).waitFor();
+    await page.getByRole('link', { name: 'Overview', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await problem.waitFor({ state: 'detached' });
+    expect(fixture.consoleErrors(page)).toStrictEqual([]);
   });
 
   test('keeps the period in the URL', async () => {

@@ -239,6 +239,10 @@ test(row('EDT-02'), async () => {
   const { data } = await fixture.api.untilEvent(failed.body.job_id);
   const { existing_patient } = await getJob(failed.body.job_id);
   expect(existing_patient).toMatchObject({ mrn: data.duplicate_patient_mrn });
+  const form = await getForm(failed.body.job_id);
+  expect(form.existing_patient).toStrictEqual(existing_patient);
+  const sex = form.fields.find(({ name }: { name: string }) => name === 'sex');
+  expect(sex.choices).toContainEqual({ value: 'female', label: 'Female' });
   const request = { ...(await readRequest(failed.body.job_id)), first_name: 'Another', dob: '1991-05-02' };
   const { body } = await edit(failed.body.job_id, { request });
   expect((await fixture.api.untilEvent(body.job_id)).event_type).toBe('patient.created');

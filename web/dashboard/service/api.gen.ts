@@ -749,6 +749,7 @@ export type EditForm = {
   emr: string;
   organization_id: string;
   error: { code: string; message: string } | null;
+  existing_patient: { mrn: string; organization_id: string; id: string | null } | null;
   fields: Array<EditField>;
   saved_steps: Array<string>;
 };
@@ -933,6 +934,7 @@ export type FailureGroup = {
   reason: string;
   jobs: number;
   can_run: number;
+  after_relink: number;
   types: Array<string>;
   org_ids: Array<string>;
   accounts: number;

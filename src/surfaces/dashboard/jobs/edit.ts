@@ -21,6 +21,7 @@ import {
 } from '../../../product/writes/editJob.ts';
 import { endpoints as api_endpoints } from '../../api/endpoints.ts';
 import { describeForm } from './form.ts';
+import { findChart } from './queries.ts';
 import { findReferences, listChoices } from './references.ts';
 import { choice, edit_form, edited_request } from './schema.ts';
 
@@ -49,14 +50,16 @@ export const edit_endpoints: readonly Endpoint[] = [
       const editable = await findEditable(ctx, client.id, params.job_id);
       const { job, account } = editable;
       auditPatients([job.patient_mrn]);
+      const organization_id = account.organization_id.replaceAll('-', '');
       return {
         success: true,
         form: {
           job_id: job.id,
           type: job.type,
           emr: requireConnector(ctx, job.connector).display_name,
-          organization_id: account.organization_id.replaceAll('-', ''),
+          organization_id,
           error: job.error && { code: job.error.code, message: job.error.message },
+          existing_patient: await findChart(ctx.db, client.id, { organization_id, error: job.error }),
           fields: await describeForm(ctx, editable),
           saved_steps: job.saved_steps,
         },

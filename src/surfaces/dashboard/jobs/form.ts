@@ -87,7 +87,8 @@ const yes_or_no: Choice[] = [
 function toChoices({ enum: values = [], 'x-enumDescriptions': texts = {} }: Node): Choice[] {
   return values.map((value) => {
     const text = texts[String(value)];
-    return { value: String(value), label: text === undefined ? String(value) : `${text} (${value})` };
+    const named = text !== undefined && text.toLowerCase() !== String(value).toLowerCase();
+    return { value: String(value), label: named ? `${text} (${value})` : (text ?? String(value)) };
   });
 }
 

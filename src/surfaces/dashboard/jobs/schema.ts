@@ -158,12 +158,18 @@ export const edit_field = Type.Object({
 });
 export type EditField = Static<typeof edit_field>;
 
+/** The chart that the EMR has of a duplicate patient. */
+const existing_patient = nullable(
+  Type.Object({ mrn: patientDetail(Type.String()), organization_id: id, id: nullable(id) }),
+);
+
 export const edit_form = Type.Object({
   job_id: Type.Integer(),
   type: Type.String(),
   emr: Type.String(),
   organization_id: id,
   error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+  existing_patient,
   fields: Type.Array(edit_field),
   /** The steps that are saved in the EMR already, and would be saved a second time. */
   saved_steps: Type.Array(Type.String()),
@@ -200,8 +206,7 @@ export const job_details = Type.Object({
   error: nullable(
     Type.Object({ code: Type.String(), message: patientDetail(Type.String()) }, { additionalProperties: true }),
   ),
-  /** The chart that the EMR has of a duplicate patient. */
-  existing_patient: nullable(Type.Object({ mrn: patientDetail(Type.String()), organization_id: id, id: nullable(id) })),
+  existing_patient,
   steps: Type.Array(job_step),
   changes: Type.Array(changed_field),
   /** Null if there is no event yet, or if it was deleted (`event_gone`). */

@@ -4,6 +4,7 @@ import { listOpenAlerts } from '../../../product/alerts/alerts.ts';
 import type { AlertCode } from '../../../product/alerts/catalogue.ts';
 import { laterRuns, reasonKey, unfixed } from '../../../product/jobs/listJobs.ts';
 import { listUnresolvedReports } from '../../../product/link/connectionReports.ts';
+import { listStalledSyncs } from '../../../product/records/stalledSyncs.ts';
 import { lastProblem } from '../../../product/webhooks/endpoints.ts';
 import { writes } from '../../../product/writes/writes.ts';
 import { describeAlert } from '../installation/queries.ts';
@@ -31,7 +32,8 @@ export async function listFailureGroups(db: Database, client_id: string): Promis
                count(operation.patient_mrn) = count(*) AS names_patients,
                CASE WHEN count(provider.ehr_id) = count(*) AND count(DISTINCT provider.ehr_id) = 1
                  THEN min(provider.doc ->> 'name') END AS provider,
-               count(*) FILTER (WHERE ${canSucceed(sql)})::int AS can_run
+               count(*) FILTER (WHERE ${canSucceed(sql)})::int AS can_run,
+               count(*) FILTER (WHERE account.status = 'login_required' AND ${isRepeatable(sql)})::int AS after_relink
           FROM ranked AS job JOIN operations AS operation ON operation.id = job.operation_id
           JOIN accounts AS account ON account.id = job.account_id
           LEFT JOIN providers AS provider ON provider.organization_id = job.organization_id
@@ -40,6 +42,7 @@ export async function listFailureGroups(db: Database, client_id: string): Promis
       )
       SELECT code, reason, jobs, types, org_ids, accounts, first_at, last_at,
              CASE WHEN shared.names_patients THEN shared.patients END AS patients, shared.provider, shared.can_run,
+             shared.after_relink,
              json_build_object('job_id', job.id, 'type', job.type, 'state', job.state, 'org_id', organization.org_id,
                'finished_at', iso(job.finished_at)) AS example
         FROM (SELECT code, reason, count(*)::int AS jobs, max(id) AS newest, array_agg(DISTINCT type) AS types,
@@ -54,7 +57,7 @@ export async function listFailureGroups(db: Database, client_id: string): Promis
                              WHERE organizations.id = ANY (found.organization_ids)) AS practices
        ORDER BY found.jobs DESC, found.newest DESC`,
   );
-  return groups.map((group) => (mayHelp(group.code) ? group : { ...group, can_run: 0 }));
+  return groups.map((group) => (mayHelp(group.code) ? group : { ...group, can_run: 0, after_relink: 0 }));
 }
 
 /** The jobs of a group that can succeed if they are run again, in the order in which they were accepted. */
@@ -97,7 +100,12 @@ const overwriting_types = writes.filter(({ overwrites }) => overwrites).map(({ t
 
 /** Whether another run of `job` is possible and safe; `findRerunBlocker` decides when it is requested. */
 function canSucceed(sql: Query): Fragment {
-  return sql`account.status = 'active' AND operation.input_deleted_at IS NULL
+  return sql`account.status = 'active' AND ${isRepeatable(sql)}`;
+}
+
+/** The same, whatever the state of its account. */
+function isRepeatable(sql: Query): Fragment {
+  return sql`operation.input_deleted_at IS NULL
     -- One that was canceled can be run again itself.
     AND NOT EXISTS (SELECT FROM operations AS copy WHERE copy.edited_from_job_id = job.id)
     AND (job.type <> ALL (${types_with_files}::text[])
@@ -151,40 +159,10 @@ export async function listFailedLinks(db: Database, client_id: string): Promise<
   return [...groups.values()];
 }
 
-/** A list that is still read after this time has made no progress that anybody waits for. */
-const stalled_minutes = 30;
-
-/**
- * Practices whose records are no longer kept up to date: the last sync failed, or the running one has read nothing for
- * half an hour. Without those that wait for re-linking, or whose EMR does not respond.
- */
-export function listStalledSyncs(db: Database, client_id: string): Promise<Attention['syncs']> {
-  return db.search<Attention['syncs'][number]>(
-    client_id,
-    (sql) => sql`
-      SELECT organization.org_id, sync.id AS job_id, sync.state = 'failed' AS failed, sync.error ->> 'code' AS code,
-             sync.error ->> 'message' AS reason, iso(organization.synced_at) AS synced_at,
-             iso(coalesce(sync.finished_at, progress.at)) AS since,
-             (SELECT kind FROM sync_passes AS pass
-               WHERE pass.organization_id = organization.id AND pass.run = sync.id AND NOT pass.done
-               ORDER BY started_at DESC LIMIT 1) AS kind
-        FROM organizations AS organization
-        CROSS JOIN LATERAL (
-          SELECT * FROM jobs WHERE jobs.organization_id = organization.id AND type = 'sync'
-             -- The next attempt does not hide that the last one failed.
-             AND NOT (state IN ('queued', 'running') AND created_at > now() - make_interval(mins => ${stalled_minutes}))
-           ORDER BY id DESC LIMIT 1) AS sync
-        LEFT JOIN LATERAL (SELECT max(step.at) AS at FROM job_steps AS step WHERE step.job_id = sync.id) AS progress ON true
-        LEFT JOIN lanes AS lane ON lane.organization_id = organization.id AND lane.key = sync.lane
-       WHERE EXISTS (SELECT FROM accounts
-                      WHERE accounts.organization_id = organization.id AND accounts.status = 'active')
-         AND NOT sync.parked AND sync.retry_since IS NULL
-         AND (sync.state = 'failed' OR sync.state IN ('queued', 'running')
-              AND progress.at < now() - make_interval(mins => ${stalled_minutes})
-              -- One that has sent its requests of this hour continues in the next.
-              AND (lane.ready_at IS NULL OR lane.ready_at <= now()))
-       ORDER BY organization.org_id`,
-  );
+/** Practices whose records are no longer kept up to date. */
+export async function listSyncProblems(db: Database, client_id: string): Promise<Attention['syncs']> {
+  const stalled = await listStalledSyncs(db, client_id);
+  return stalled.map(({ organization_id: _internal, ...sync }) => sync);
 }
 
 /** The jobs page lists the rest. */
@@ -199,11 +177,12 @@ export function listOpenReviews(db: Database, client_id: string): Promise<Attent
   );
 }
 
-/** Alerts about EMRs, accounts, endpoints and reviews, which the overview lists with details and actions. */
+/** Alerts about EMRs, accounts, endpoints, syncs and reviews, which the overview lists with details and actions. */
 const listed_otherwise: readonly AlertCode[] = [
   'emr_unreachable',
   'account_login_required',
   'endpoint_failing',
+  'sync_failing',
   'jobs_need_review',
 ];
 

@@ -12,7 +12,7 @@ import {
   listOpenReviews,
   listOtherAlerts,
   listRepeatable,
-  listStalledSyncs,
+  listSyncProblems,
 } from './attention.ts';
 import { describeFlow } from './flow.ts';
 import { countFailedDay, findRecentRestore, readClientLoads, readFirstSteps, readJobHistory } from './queries.ts';
@@ -93,7 +93,7 @@ async function readAttention({ db }: Pick<Context, 'db'>, client_id: string) {
     listLoginRequired(db, client_id),
     listFailing(db, client_id),
     listFailedLinks(db, client_id),
-    listStalledSyncs(db, client_id),
+    listSyncProblems(db, client_id),
     listOpenReviews(db, client_id),
     listOtherAlerts(db, client_id),
   ]);

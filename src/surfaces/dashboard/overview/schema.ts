@@ -12,6 +12,8 @@ export const failure_group = Type.Object({
   jobs: Type.Integer(),
   /** How many of them can succeed if they are run again. */
   can_run: Type.Integer(),
+  /** How many others can once their account is re-linked. */
+  after_relink: Type.Integer(),
   types: Type.Array(Type.String()),
   org_ids: Type.Array(Type.String()),
   accounts: Type.Integer(),

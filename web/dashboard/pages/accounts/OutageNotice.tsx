@@ -13,7 +13,7 @@ export function OutageNotice({ organization }: { organization: Organization }) {
   const { id: organization_id, outage, emr_name } = organization;
   if (outage === null) return null;
   const { silent, since, waiting, reason } = outage;
-  const jobs = `${linkTo('/jobs')}?${new URLSearchParams({ state: 'retrying', organization_id })}`;
+  const jobs = `${linkTo('/jobs')}?${new URLSearchParams({ state: 'queued', organization_id })}`;
   return (
     <Alert
       color="red"

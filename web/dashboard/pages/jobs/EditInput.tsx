@@ -33,10 +33,12 @@ type Props = {
 export function EditInput(props: Props) {
   const { field, value, onChange, error } = props;
   const { name, input, description, required, max_length, accepted, cleared } = field;
+  const label = field.searchable ? referenceLabel(name) : fieldLabel(name);
+  // What an ID is need not be explained where its record is chosen by name.
+  const explained = (field.searchable && field.instead_of.length === 0) || description === label;
   const own = {
-    label: field.searchable ? referenceLabel(name) : fieldLabel(name),
-    // What an ID is need not be explained where its record is chosen by name.
-    description: (field.searchable && field.instead_of.length === 0 ? '' : description) || undefined,
+    label,
+    description: explained ? undefined : description || undefined,
     withAsterisk: required,
     error,
     ...(cleared && { placeholder: 'Cleared in the EMR' }),

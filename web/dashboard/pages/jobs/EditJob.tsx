@@ -20,6 +20,7 @@ import {
   toRequest,
   toValues,
 } from './editForm.ts';
+import { ExistingChart } from './JobNotice.tsx';
 import { describeFailure, typeLabel } from './labels.ts';
 
 /** The request of a failed job as a form, which is sent as a new write. */
@@ -156,12 +157,13 @@ function Editor({ form: loaded }: { form: EditForm }) {
 }
 
 /** What the EMR said, in its own words. */
-function Problem({ form: { error } }: { form: EditForm }) {
+function Problem({ form: { error, existing_patient } }: { form: EditForm }) {
   if (!error) return null;
   const { label, remedy } = describeFailure(error.code);
   return (
     <Alert color="red" title={error.message || label}>
       <Text size="sm">{remedy}</Text>
+      <ExistingChart chart={existing_patient} />
       <Text size="sm" c="dimmed" mt={4}>
         Sending creates a new write with its own job and event. It passes the same checks as a request of the
         application, and this job links to it.

@@ -92,23 +92,13 @@ function Remedy({ job, code }: { job: Job; code: string }) {
   const { linkTo } = useClient();
   const { may } = useSession();
   const { remedy, send_again } = describeFailure(code);
-  const { existing_patient: chart, organization_id } = job;
+  const { existing_patient, organization_id } = job;
   const provider = code === 'slot_taken' ? findProvider(job) : undefined;
   const edits = send_again === 'corrected' && job.not_editable === null && may('operator');
   return (
     <>
-      {edits ? 'Correct the request with “Edit and send again”.' : `${remedy} ${nextStep(job, code)}`}
-      {chart && (
-        <div>
-          {chart.id === null ? (
-            `The existing chart has the MRN ${chart.mrn}.`
-          ) : (
-            <Anchor component={Link} href={linkTo(`/records/${chart.organization_id}/patients/${chart.id}`)} size="sm">
-              Open the existing chart (MRN {chart.mrn})
-            </Anchor>
-          )}
-        </div>
-      )}
+      {remedy} {edits ? '“Edit and send again” opens the request as a form.' : nextStep(job, code)}
+      <ExistingChart chart={existing_patient} />
       {provider && (
         <div>
           <Anchor component={Link} href={linkTo(`/records/${organization_id}/providers/${provider.id}`)} size="sm">
@@ -117,6 +107,24 @@ function Remedy({ job, code }: { job: Job; code: string }) {
         </div>
       )}
     </>
+  );
+}
+
+/** The chart of a duplicate patient. */
+export function ExistingChart({ chart }: { chart: Job['existing_patient'] }) {
+  const { linkTo } = useClient();
+  if (chart === null) return null;
+  const { id, mrn, organization_id } = chart;
+  return (
+    <div>
+      {id === null ? (
+        `The existing chart has the MRN ${mrn}.`
+      ) : (
+        <Anchor component={Link} href={linkTo(`/records/${organization_id}/patients/${id}`)} size="sm">
+          Open the existing chart (MRN {mrn})
+        </Anchor>
+      )}
+    </div>
   );
 }
 

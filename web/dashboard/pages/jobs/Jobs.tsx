@@ -153,19 +153,22 @@ function renderReason(job: JobRow, message: string | null | undefined): ReactNod
     job.review_outcome && `Resolved: ${review_labels[job.review_outcome].toLowerCase()}`,
     job.state === 'parked' && 'The account must be re-linked',
     job.run_again_of !== null && `Rerun of job ${job.run_again_of}`,
-    job.state === 'retrying' && failingStepLabel(job),
   ].filter((note) => typeof note === 'string');
   if (job.error_code === null && notes.length === 0) return '–';
   return (
     <div className="reason">
       {job.error_code !== null && (
         <>
-          {/* While a job is retried, the code of an attempt says nothing about the outcome. */}
-          {job.state !== 'retrying' && (
-            <Text size="sm" fw={600}>
-              {describeFailure(job.error_code).label} <code className="secondary">{job.error_code}</code>
-            </Text>
-          )}
+          <Text size="sm" fw={600}>
+            {/* While a job is retried, the code of an attempt says nothing about the outcome. */}
+            {job.state === 'retrying' ? (
+              failingStepLabel(job)
+            ) : (
+              <>
+                {describeFailure(job.error_code).label} <code className="secondary">{job.error_code}</code>
+              </>
+            )}
+          </Text>
           {/* Two lines, whether or not the text has arrived: rows must not grow under the pointer. */}
           <Text size="sm" lineClamp={2} mih="2lh" title={message ?? ''}>
             {message}

@@ -46,24 +46,36 @@ function collapseRepeats(lines: readonly AttemptLine[]): TimelineLine[] {
     if (row && same) row.push(attempt);
     else rows.push([attempt]);
   }
-  return rows.flatMap((row): TimelineLine[] => (row.length < repeats_min ? row.flat() : [summarize(row)]));
+  return rows.flatMap((row): TimelineLine[] => (row.length < repeats_min ? row.flat() : [summarize(row, lines)]));
 }
 
 function summarizeAttempt(attempt: readonly AttemptLine[]): string {
   return attempt.map(({ signature }) => signature).join('|');
 }
 
-function summarize(row: readonly AttemptLine[][]): TimelineLine {
+function summarize(row: readonly AttemptLine[][], lines: readonly AttemptLine[]): TimelineLine {
   const repeats = row.flat();
   const [first, last] = [row[0]?.at(-1), repeats.at(-1)];
   if (!first || !last) throw new Error('A row of attempts is empty.');
-  const step = row[0]?.find(({ icon }) => icon === 'cross');
   const reason = first.text.replace(/ Retrying in [^.]*\.?.*$/, '');
   return {
     ...{ key: `repeats ${first.key}`, at: last.at, icon: last.icon, color: last.color, repeats },
-    text: `${row.length} attempts failed the same way. ${step ? step.text.replace(/ not saved\..*$/, ' not saved.') : 'Before the first write.'} ${reason}`,
+    text: `${row.length} attempts failed the same way. ${describeStep(row[0] ?? [], lines)} ${reason}`,
     duration: `${duration(Date.parse(last.at) - Date.parse(repeats[0]?.at ?? last.at))} in all`,
   };
+}
+
+/** Which write an attempt failed at. */
+function describeStep(attempt: readonly AttemptLine[], lines: readonly AttemptLine[]): string {
+  const step = attempt.find(({ icon }) => icon === 'cross' || icon === 'send');
+  if (step)
+    return step.text.replace(/: not saved\..*$/, ': not saved.').replace(/: sent, .*$/, ': sent, not confirmed.');
+  const earlier = lines.filter((line) => line.attempt < (attempt[0]?.attempt ?? 0));
+  // Nothing is sent again before the EMR has said whether it was saved.
+  if (earlier.some(({ icon }) => icon === 'send')) return 'While checking whether the write was saved.';
+  return earlier.some(({ signature }) => signature.startsWith('intent'))
+    ? 'Before the next write.'
+    : 'Before the first write.';
 }
 
 const good = 'var(--chart-succeeded)';

@@ -26,9 +26,11 @@ export function Attention({ attention, review_count }: Props) {
   const { failures, reviews, syncs, links } = attention;
   const { linkTo } = useClient();
   const [review] = reviews;
-  // While its dialog is open, a group stays as it was: running its jobs again removes it from the list.
+  // While its dialog is open, a group stays as and where it was: running its jobs again removes it from the list.
   const [opened, setOpened] = useState<FailureGroupData>();
-  const groups = failures.filter((group) => identifyGroup(group) !== (opened && identifyGroup(opened)));
+  const isOpened = (group: FailureGroupData) => opened !== undefined && identifyGroup(group) === identifyGroup(opened);
+  const kept = opened !== undefined && !failures.some(isOpened) ? [opened] : [];
+  const groups = [...failures.map((group) => (isOpened(group) && opened ? opened : group)), ...kept];
   return (
     <Section title="Needs attention">
       {isClear(attention) && (
@@ -67,7 +69,7 @@ export function Attention({ attention, review_count }: Props) {
           Check in the EMR whether it was saved, then resolve the job.
         </Problem>
       )}
-      {[...groups, ...(opened ? [opened] : [])].map((group) => (
+      {groups.map((group) => (
         <FailureGroup
           key={identifyGroup(group)}
           group={group}

@@ -93,9 +93,20 @@ function describePatients({ jobs, patients, provider }: FailureGroupData): strin
   return ` for ${patients.toLocaleString()} patients`;
 }
 
-function describeRepeat({ code, jobs, can_run }: FailureGroupData): string {
-  if (can_run === jobs) return jobs === 1 ? 'It can run again.' : `All ${jobs.toLocaleString()} can run again.`;
-  if (can_run > 0) return `${can_run.toLocaleString()} of them can run again.`;
-  const { send_again } = describeFailure(code);
-  return send_again === 'corrected' ? 'Another run would send the same values.' : 'They cannot run again as they are.';
+function describeRepeat({ code, jobs, can_run, after_relink }: FailureGroupData): string {
+  const subject = (count: number) =>
+    count < jobs
+      ? `${count.toLocaleString()} of them`
+      : jobs === 1
+        ? 'It'
+        : jobs === 2
+          ? 'Both'
+          : `All ${jobs.toLocaleString()}`;
+  const sentences = [
+    ...(can_run > 0 ? [`${subject(can_run)} can run again.`] : []),
+    ...(after_relink > 0 ? [`${subject(after_relink)} can run again after re-linking.`] : []),
+  ];
+  if (sentences.length > 0) return sentences.join(' ');
+  if (describeFailure(code).send_again === 'corrected') return 'Another run would send the same values.';
+  return jobs === 1 ? 'It cannot run again as it is.' : 'They cannot run again as they are.';
 }

@@ -130,7 +130,15 @@ function ReceiveEvent({ event, enabled, waits }: { event: Steps['event']; enable
   const { client_id } = useClient();
   const { may } = useSession();
   const receiver = useQuery('receiver.get', { client_id }, { live: ['events'] });
-  if (!may('operator') || receiver.data === undefined) return null;
+  if (!may('operator')) return null;
+  // As high as what follows.
+  if (receiver.data === undefined) {
+    return (
+      <Button size="sm" variant="default" disabled>
+        Receive the event
+      </Button>
+    );
+  }
   const { receiver: existing, refused } = receiver.data;
   if (existing && waits && enabled) {
     return (

@@ -48,6 +48,10 @@ export function FormDialog<Result>(props: Props<Result>) {
   const leave = () => {
     close();
     reset();
+    // The button that opened it may be gone with what it was about.
+    setTimeout(() => {
+      if (document.activeElement === document.body) document.getElementById('content')?.focus();
+    });
   };
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -86,7 +90,9 @@ export function FormDialog<Result>(props: Props<Result>) {
           <Stack>
             {done(data)}
             <Group justify="flex-end">
-              <Button onClick={leave}>Done</Button>
+              <Button ref={focus} onClick={leave}>
+                Done
+              </Button>
             </Group>
           </Stack>
         ) : (
@@ -113,4 +119,9 @@ export function FormDialog<Result>(props: Props<Result>) {
       </Modal>
     </>
   );
+}
+
+/** The button that had the focus is gone with the form. */
+function focus(button: HTMLButtonElement | null): void {
+  button?.focus();
 }
