@@ -318,6 +318,34 @@ describe('an alert is open', () => {
     await awaitAlerts('emr_unreachable', 0);
   });
 
+  test('an alert is open while a link fails, with address and cause, until the account is linked', async () => {
+    const { api, owner } = fixture;
+    const address = 'http://nowhere.localhost:9/fhir';
+    const createToken = async (body: object) =>
+      (await api.call('POST', '/link/token/create', { body, headers: { access_token: null } })).body.token;
+    const nowhere = { org_id: 'nowhere', emr_name: 'fhir', emr_instance_domain: address };
+    for (const user_id of ['first', 'second']) {
+      const token = await createToken({ ...nowhere, user_id });
+      const as_link = { access_token: null, client_id: null, client_secret: null, 'link-token': token };
+      // Twice: the second attempt does not start the five minutes again.
+      for (let attempt = 0; attempt < 2; attempt++) {
+        const opened = await api.call('GET', '/link/v1/session', { headers: as_link });
+        expect(opened.status).toBe(200);
+        await owner`UPDATE connection_reports SET failing_since = failing_since - interval '3 minutes'`;
+      }
+    }
+    expect(await awaitAlerts('link_failing', 1)).toMatchObject([
+      {
+        summary: `2 links to ${address} failed: nowhere.localhost:9 could not be found (ENOTFOUND).`,
+        page: expect.stringMatching(new RegExp(`^${page('/accounts/reports/[0-9a-f]{32}')}$`)),
+      },
+    ]);
+    expect(await attention()).toMatchObject({ alerts: [], links: [{ address, links: 2 }] });
+    // Their accounts are linked by other links.
+    for (const user_id of ['first', 'second']) await api.link({ user_id, org_id: 'nowhere' });
+    await awaitAlerts('link_failing', 0);
+  });
+
   test('an alert is open while no process runs jobs', async () => {
     await awaitAlerts('no_workers', 0);
     await fixture.owner`UPDATE processes SET seen_at = now() - interval '61 seconds'`;
@@ -424,7 +452,8 @@ test('an alert is open for 24 hours after a destination was added or changed, bu
 });
 
 test('an alert is open while an EMR names an endpoint that the account’s EMR app does not allow', async () => {
-  await fixture.owner`UPDATE accounts SET unexpected_endpoint = 'https://elsewhere.example.org/token'`;
+  await fixture.owner`UPDATE accounts SET unexpected_endpoint = 'https://elsewhere.example.org/token'
+    WHERE user_id = ${fixture.sandbox.user_id}`;
   const [alert] = await awaitAlerts('emr_endpoint_changed', 1);
   expect(alert).toMatchObject({ summary: expect.stringContaining('now names https://elsewhere.example.org/token.') });
   await fixture.owner`UPDATE accounts SET unexpected_endpoint = NULL`;

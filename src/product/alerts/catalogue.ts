@@ -139,6 +139,14 @@ export const alert_catalogue = {
     page: 'Accounts',
     reminder_days: [1, 3, 7],
   },
+  link_failing: {
+    title: 'Link failed',
+    severity: 'warning',
+    cause:
+      'Somebody could not link an account, and nobody has linked it in the five minutes since. The alert resolves when the account is linked, or a day after the link has expired.',
+    remedy: 'The connection report has each request and what to change: the address, the EMR app, or the server.',
+    page: 'The connection report',
+  },
   sync_failing: {
     title: 'Sync failing',
     severity: 'warning',

@@ -1,13 +1,16 @@
 import { type FourEyesAction, four_eyes_actions } from '../../catalog/fourEyes.ts';
 import { firstIdAt, timeOfId } from '../../catalog/ids.ts';
-import type { Database, Fragment, Query } from '../../platform/db/database.ts';
+import type { Fragment, Query } from '../../platform/db/database.ts';
 import { formatDestination } from '../../platform/security/outbound.ts';
+import { hashToken } from '../../platform/security/signatures.ts';
 import { createStamp, findLastRecord, findUnsealed } from '../audit/auditRecords.ts';
 import type { Context } from '../context.ts';
 import { listScannerFailures } from '../jobs/documentScan.ts';
 import { isRetrying } from '../jobs/listJobs.ts';
 import type { QueueDepth } from '../jobs/queueDepth.ts';
+import { listAllFailedLinks } from '../link/connectionReports.ts';
 import { listAllStalledSyncs } from '../records/stalledSyncs.ts';
+import { readDestinations } from '../webhooks/endpoints.ts';
 import { anomalies } from './anomalies.ts';
 import { type AlertCode, alert_codes } from './catalogue.ts';
 
@@ -239,7 +242,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
        WHERE failing_since IS NOT NULL AND paused_at IS NULL
          AND (status = 'disabled' OR failing_since <= now() - make_interval(secs => ${failing_s}))
        ORDER BY endpoint.id`;
-    const urls = await readEndpointUrls(db, rows);
+    const urls = await readDestinations(db, rows);
     return rows.map(({ id, status, client_id, public_id }) => ({
       subject: id,
       client_id,
@@ -263,8 +266,22 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     }));
   },
 
-  sync_failing: async (_sql, _queues, { db }) => {
-    const syncs = await listAllStalledSyncs(db);
+  link_failing: async (sql, _queues, { db }) => {
+    const failed = await listAllFailedLinks(sql, db, failing_s);
+    return failed.map(({ client_id, public_id, address, code, error_message, note, links, report_id }) => {
+      const cause = note ?? error_message ?? 'the cause is in the connection report';
+      return {
+        subject: hashToken(JSON.stringify([client_id, address, code, cause])).toString('hex'),
+        client_id,
+        summary: `${links === 1 ? 'A link' : `${links} links`} to ${address} failed: ${cause.replace(/\.?$/, '.')}`,
+        page: `/clients/${public_id}/accounts/reports/${report_id}`,
+        count: links,
+      };
+    });
+  },
+
+  sync_failing: async (sql, _queues, { db }) => {
+    const syncs = await listAllStalledSyncs(sql, db);
     return syncs.map(({ client_id, organization_id, org_id, public_id, job_id, failed }) => ({
       subject: organization_id,
       client_id,
@@ -335,7 +352,7 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
               SELECT id::text, name, client_id, certificate_expires_at FROM emr_apps) AS holder
              JOIN clients ON clients.id = holder.client_id
        WHERE expires_at <= now() + make_interval(days => ${certificate_days}) ORDER BY holder.id`;
-    const urls = await readEndpointUrls(
+    const urls = await readDestinations(
       db,
       rows.filter(({ app }) => app === null),
     );
@@ -373,23 +390,6 @@ const conditions: Record<AlertCode, (sql: Query, queues: QueueDepth, ctx: AlertC
     return [{ subject: 'database', summary, page: '/settings/alerts' }];
   },
 };
-
-/** The URLs of endpoints by ID, without what may be secret in them. The system role cannot read them, so as the clients. */
-async function readEndpointUrls(
-  db: Database,
-  endpoints: readonly { id: string; client_id: string }[],
-): Promise<Map<string, string>> {
-  const urls = new Map<string, string>();
-  for (const client_id of new Set(endpoints.map((each) => each.client_id))) {
-    const ids = endpoints.filter((each) => each.client_id === client_id).map(({ id }) => id);
-    const rows = await db.read<{ id: string; url: string }>(
-      client_id,
-      (sql) => sql`SELECT id, url FROM webhook_endpoints WHERE id = ANY (${ids})`,
-    );
-    for (const { id, url } of rows) urls.set(id, formatDestination(url));
-  }
-  return urls;
-}
 
 function failingSince(sql: Query): Fragment {
   return sql`now() - make_interval(secs => ${failing_s})`;

@@ -83,15 +83,74 @@ export function listReports(db: Database, client_id: string): Promise<ReportRow[
   );
 }
 
+/** Attempts to link that failed at one address for one cause. The report is that of the newest. */
+export type FailedLinks = {
+  report_id: string;
+  address: string;
+  code: string | null;
+  error_message: string | null;
+  note: string | null;
+  org_id: string;
+  user_id: string;
+  at: string;
+  links: number;
+};
+
+/** The attempts to link that failed and were not repeated successfully, by address and cause, newest first. */
+export async function listFailedLinks(
+  db: Database,
+  client_id: string,
+  options: { failing_s?: number } = {},
+): Promise<FailedLinks[]> {
+  const groups = new Map<string, FailedLinks>();
+  for (const report of await listUnresolvedReports(db, client_id, options)) {
+    const { id, address, error_code, error_message, note, org_id, user_id, at } = report;
+    const key = JSON.stringify([address, error_code, note ?? error_message]);
+    const group = groups.get(key);
+    if (group) group.links += 1;
+    else {
+      groups.set(key, { report_id: id, address, code: error_code, error_message, note, org_id, user_id, at, links: 1 });
+    }
+  }
+  return [...groups.values()];
+}
+
+/**
+ * The same for all clients, of links that have failed for so long. `system`: what the caller has open, because another
+ * connection could be waited for in vain.
+ */
+export async function listAllFailedLinks(
+  system: Query,
+  db: Database,
+  failing_s: number,
+): Promise<(FailedLinks & { client_id: string; public_id: string })[]> {
+  const clients = await system<{ client_id: string; public_id: string }[]>`
+    SELECT DISTINCT clients.id AS client_id, public_id
+      FROM connection_reports AS report JOIN clients ON clients.id = report.client_id
+     WHERE link_token_hash IS NOT NULL AND failing_since <= now() - make_interval(secs => ${failing_s})
+     ORDER BY clients.id`;
+  const failed = [];
+  for (const client of clients) {
+    for (const links of await listFailedLinks(db, client.client_id, { failing_s }))
+      failed.push({ ...links, ...client });
+  }
+  return failed;
+}
+
 /**
  * The latest failed attempts to link, newest first, without those of users who have linked an account since. They stay
  * for a day after their link has expired, which for one of an application is soon.
  */
-export function listUnresolvedReports(db: Database, client_id: string): Promise<ReportRow[]> {
+function listUnresolvedReports(
+  db: Database,
+  client_id: string,
+  { failing_s = 0 }: { failing_s?: number },
+): Promise<ReportRow[]> {
   return db.search<ReportRow>(
     client_id,
     (sql) => sql`
       SELECT ${columns(sql)} WHERE report.link_token_hash IS NOT NULL
+         AND report.failing_since <= now() - make_interval(secs => ${failing_s})
          AND NOT EXISTS (SELECT FROM accounts JOIN organizations ON organizations.id = accounts.organization_id
               WHERE organizations.org_id = link.org_id AND accounts.user_id = link.user_id
                 AND accounts.linked_at > report.created_at)

@@ -1,4 +1,4 @@
-import type { Database } from '../../platform/db/database.ts';
+import type { Database, Query } from '../../platform/db/database.ts';
 
 /** A practice whose records are no longer kept up to date. */
 export type StalledSync = {
@@ -53,12 +53,13 @@ export function listStalledSyncs(db: Database, client_id: string): Promise<Stall
   );
 }
 
-/** The same for all clients. */
+/** The same for all clients. `system`: what the caller has open, because another connection could be waited for in vain. */
 export async function listAllStalledSyncs(
+  system: Query,
   db: Database,
 ): Promise<(StalledSync & { client_id: string; public_id: string })[]> {
-  // What the system role may read tells which clients have to be looked at: mostly none.
-  const clients = await db.system.pooled<{ client_id: string; public_id: string }[]>`
+  // What the system role may read shows which clients must be checked: mostly none.
+  const clients = await system<{ client_id: string; public_id: string }[]>`
     SELECT DISTINCT clients.id AS client_id, public_id
       FROM organizations CROSS JOIN LATERAL (
         SELECT state FROM jobs WHERE jobs.organization_id = organizations.id AND type = 'sync'
@@ -66,9 +67,9 @@ export async function listAllStalledSyncs(
          ORDER BY id DESC LIMIT 1) AS sync
       JOIN clients ON clients.id = organizations.client_id
      WHERE sync.state IN ('failed', 'queued', 'running') ORDER BY clients.id`;
-  const stalled = clients.map(async (client) => {
-    const syncs = await listStalledSyncs(db, client.client_id);
-    return syncs.map((sync) => ({ ...sync, ...client }));
-  });
-  return (await Promise.all(stalled)).flat();
+  const stalled = [];
+  for (const client of clients) {
+    for (const sync of await listStalledSyncs(db, client.client_id)) stalled.push({ ...sync, ...client });
+  }
+  return stalled;
 }

@@ -1,5 +1,5 @@
 import type { EventType } from '../../model/events.ts';
-import type { Fragment, Query, Tx } from '../../platform/db/database.ts';
+import type { Database, Fragment, Query, Tx } from '../../platform/db/database.ts';
 import { describeCertificate } from '../../platform/security/certificates.ts';
 import { destinationChange, formatDestination } from '../../platform/security/outbound.ts';
 
@@ -34,6 +34,26 @@ function endpointColumns(sql: Query): Fragment {
 export async function listEndpoints(tx: Tx): Promise<Endpoint[]> {
   return tx<Endpoint[]>`
     SELECT ${endpointColumns(tx)} FROM webhook_endpoints ORDER BY created_at, id`;
+}
+
+/**
+ * The URLs of endpoints by ID, without what may be secret in them. The system role cannot read URLs, so they are read as
+ * the clients.
+ */
+export async function readDestinations(
+  db: Database,
+  endpoints: readonly { id: string; client_id: string }[],
+): Promise<Map<string, string>> {
+  const destinations = new Map<string, string>();
+  for (const client_id of new Set(endpoints.map((each) => each.client_id))) {
+    const ids = endpoints.filter((each) => each.client_id === client_id).map(({ id }) => id);
+    const rows = await db.read<{ id: string; url: string }>(
+      client_id,
+      (sql) => sql`SELECT id, url FROM webhook_endpoints WHERE id = ANY (${ids})`,
+    );
+    for (const { id, url } of rows) destinations.set(id, formatDestination(url));
+  }
+  return destinations;
 }
 
 export async function findEndpoint(tx: Tx, id: string): Promise<Endpoint | undefined> {

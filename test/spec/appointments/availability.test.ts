@@ -223,6 +223,7 @@ test(row('DEC-249'), async () => {
       range_start: `${monday}T10:00:00-04:00`,
       range_end: `${monday}T10:30:00-04:00`,
       reason: 'appointment',
+      visit_type: null,
     },
     expect.objectContaining({ range_end: `${monday}T10:45:00-04:00`, reason: 'buffer' }),
   ]);
@@ -275,7 +276,7 @@ test(row('WHY-02'), async () => {
   const booked = results.explanations.find(({ reason }: Row) => reason === 'booking');
   // Nothing about the patient.
   expect(booked).toStrictEqual({
-    ...{ provider_id: '501', facility_id: '11', date: monday, reason: 'booking' },
+    ...{ provider_id: '501', facility_id: '11', date: monday, reason: 'booking', visit_type: null },
     ...{ range_start: `${monday}T11:00:00-04:00`, range_end: `${monday}T11:20:00-04:00` },
   });
   await fixture.api.control('DELETE', '/control/faults');

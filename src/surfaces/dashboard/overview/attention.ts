@@ -3,7 +3,6 @@ import type { Database, Fragment, Query } from '../../../platform/db/database.ts
 import { listOpenAlerts } from '../../../product/alerts/alerts.ts';
 import type { AlertCode } from '../../../product/alerts/catalogue.ts';
 import { laterRuns, reasonKey, unfixed } from '../../../product/jobs/listJobs.ts';
-import { listUnresolvedReports } from '../../../product/link/connectionReports.ts';
 import { listStalledSyncs } from '../../../product/records/stalledSyncs.ts';
 import { lastProblem } from '../../../product/webhooks/endpoints.ts';
 import { writes } from '../../../product/writes/writes.ts';
@@ -142,23 +141,6 @@ export function listFailing(db: Database, client_id: string): Promise<Attention[
   );
 }
 
-/** The attempts to link that failed and were not repeated successfully, by address and cause, newest first. */
-export async function listFailedLinks(db: Database, client_id: string): Promise<Attention['links']> {
-  const groups = new Map<string, Attention['links'][number]>();
-  for (const { id, address, error_code, error_message, note, org_id, user_id, at } of await listUnresolvedReports(
-    db,
-    client_id,
-  )) {
-    const key = JSON.stringify([address, error_code, note ?? error_message]);
-    const group = groups.get(key);
-    if (group) group.links += 1;
-    else {
-      groups.set(key, { report_id: id, address, code: error_code, error_message, note, org_id, user_id, at, links: 1 });
-    }
-  }
-  return [...groups.values()];
-}
-
 /** Practices whose records are no longer kept up to date. */
 export async function listSyncProblems(db: Database, client_id: string): Promise<Attention['syncs']> {
   const stalled = await listStalledSyncs(db, client_id);
@@ -177,10 +159,11 @@ export function listOpenReviews(db: Database, client_id: string): Promise<Attent
   );
 }
 
-/** Alerts about EMRs, accounts, endpoints, syncs and reviews, which the overview lists with details and actions. */
+/** Alerts about EMRs, accounts, links, endpoints, syncs and reviews, which the overview lists with details and actions. */
 const listed_otherwise: readonly AlertCode[] = [
   'emr_unreachable',
   'account_login_required',
+  'link_failing',
   'endpoint_failing',
   'sync_failing',
   'jobs_need_review',

@@ -4,8 +4,8 @@ import { success } from '../../../model/fields.ts';
 import { requireConnector } from '../../../product/accounts/connectAccount.ts';
 import type { Context } from '../../../product/context.ts';
 import { listOutages } from '../../../product/jobs/outages.ts';
+import { listFailedLinks } from '../../../product/link/connectionReports.ts';
 import {
-  listFailedLinks,
   listFailing,
   listFailureGroups,
   listLoginRequired,

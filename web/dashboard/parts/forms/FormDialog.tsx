@@ -48,10 +48,6 @@ export function FormDialog<Result>(props: Props<Result>) {
   const leave = () => {
     close();
     reset();
-    // The button that opened it may be gone with what it was about.
-    setTimeout(() => {
-      if (document.activeElement === document.body) document.getElementById('content')?.focus();
-    });
   };
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -83,6 +79,7 @@ export function FormDialog<Result>(props: Props<Result>) {
         title={title}
         {...(size && { size })}
         returnFocus
+        onExitTransitionEnd={() => setTimeout(keepFocusInPage, focus_return_ms)}
         // A stray click must not lose input, or a secret that is shown only once.
         closeOnClickOutside={false}
       >
@@ -119,6 +116,14 @@ export function FormDialog<Result>(props: Props<Result>) {
       </Modal>
     </>
   );
+}
+
+/** After it, the dialog has given the focus back, which it does 10 ms after it closed. */
+const focus_return_ms = 50;
+
+/** The button that opened the dialog may be gone with what it was about. */
+function keepFocusInPage(): void {
+  if (document.activeElement === document.body) document.getElementById('content')?.focus();
 }
 
 /** The button that had the focus is gone with the form. */
