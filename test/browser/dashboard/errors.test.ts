@@ -161,8 +161,8 @@ describe('session', () => {
   });
 
   test('shows that it expired, and returns to the same page after signing in', async () => {
-    const page = await fixture.open('/{client}/jobs?state=failed', {});
-    await page.getByRole('heading', { level: 1, name: 'Jobs' }).waitFor();
+    const page = await fixture.open('/{client}/jobs', {});
+    await page.getByRole('cell', { name: 'Sync' }).first().waitFor();
     await untilQuiet(page);
     await idle(16);
     await page.getByRole('link', { name: 'Audit' }).click();

@@ -1,6 +1,6 @@
 import { Button, type ButtonProps, Group, Menu, Modal, Stack } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { type FormEvent, type ReactNode, use } from 'react';
+import { type FormEvent, type ReactNode, use, useEffect, useRef } from 'react';
 import type { ApiError } from '../../service/api.ts';
 import { useAction } from '../../service/queries.ts';
 import { ErrorAlert } from '../errors.tsx';
@@ -39,11 +39,17 @@ export const primary: ButtonProps = { size: 'sm', variant: 'filled' };
 export function FormDialog<Result>(props: Props<Result>) {
   const { opener, title, children, submit, action, success, done, look, danger, name, size, disabled, onOpenChange } =
     props;
+  const used = useRef(false);
   const [opened, { open, close }] = useDisclosure(false, {
-    onOpen: () => onOpenChange?.(true),
+    onOpen: () => {
+      used.current = true;
+      onOpenChange?.(true);
+    },
     onClose: () => onOpenChange?.(false),
   });
   useOpenDialog(name, open);
+  // A dialog that is removed with what it was about gives no focus back.
+  useEffect(() => () => void (used.current && setTimeout(keepFocusInPage)), []);
   const { mutate, reset, data, error, isPending } = useAction<FormData, Result>(action);
   const leave = () => {
     close();
@@ -121,7 +127,7 @@ export function FormDialog<Result>(props: Props<Result>) {
 /** After it, the dialog has given the focus back, which it does 10 ms after it closed. */
 const focus_return_ms = 50;
 
-/** The button that opened the dialog may be gone with what it was about. */
+/** The button that opened the dialog may be gone. */
 function keepFocusInPage(): void {
   if (document.activeElement === document.body) document.getElementById('content')?.focus();
 }
