@@ -124,10 +124,10 @@ function listColumns(patients: JobPatients): Column<JobRow>[] {
       cell: (job) => {
         const { mrn = null, reference = null } = patients.of(job) ?? {};
         return (
-          <>
+          <div className="mrn">
             {mrn ?? '–'}
             {reference !== null && <div className="secondary breakable">{reference}</div>}
-          </>
+          </div>
         );
       },
     },
