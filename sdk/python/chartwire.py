@@ -2156,6 +2156,8 @@ class LinkedAccount(TypedDict):
     """The newest sync of the organization; null before the first one"""
     waiting_jobs: int
     """Jobs that resume when the account is re-linked"""
+    practice_page_url: str
+    """Page on which the person who linked the account sees how it is used, after signing in at the EMR, and can disconnect it"""
 
 
 class Location(TypedDict):

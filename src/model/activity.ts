@@ -73,6 +73,11 @@ export const LinkedAccount = Type.Object(
       { description: 'The newest sync of the organization; null before the first one' },
     ),
     waiting_jobs: Type.Integer({ description: 'Jobs that resume when the account is re-linked', examples: [0] }),
+    practice_page_url: Type.String({
+      description:
+        'Page on which the person who linked the account sees how it is used, after signing in at the EMR, and can disconnect it',
+      examples: ['https://chartwire.example.org/practice#account=01a1c5f0a4e87b21b3d94c6f7a8e9012'],
+    }),
   },
   { schema_name: 'LinkedAccount', description: 'A linked EMR account, without its access token' },
 );

@@ -115,6 +115,7 @@ describe('GET /v1/accounts', () => {
         emr_requests: expect.any(Number),
       },
       waiting_jobs: 0,
+      practice_page_url: expect.stringMatching(new RegExp(`^${sandbox.base_url}/practice#account=[0-9a-f]{32}$`)),
     });
     expect(JSON.stringify(accounts)).not.toContain(sandbox.access_token);
     const own = (await fixture.api.call('GET', '/v1/accounts')).body.accounts;

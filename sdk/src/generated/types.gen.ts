@@ -1850,6 +1850,8 @@ export type LinkedAccount = {
   last_sync: LastSync | null;
   /** Jobs that resume when the account is re-linked */
   waiting_jobs: number;
+  /** Page on which the person who linked the account sees how it is used, after signing in at the EMR, and can disconnect it */
+  practice_page_url: string;
 };
 
 /** An appointment as in GET /v1/appointments, without notes; with `created_by` if it was searched by `mrn` */

@@ -71,10 +71,10 @@ export async function listLinkedAccounts(
   client_id: string,
   account_id: string | undefined,
 ): Promise<LinkedAccount[]> {
-  const rows = await ctx.db.search<Omit<LinkedAccount, 'emr_name'>>(
+  const rows = await ctx.db.search<Omit<LinkedAccount, 'emr_name' | 'practice_page_url'> & { id: string }>(
     client_id,
     (sql) => sql`
-      SELECT account.reference_id AS access_token_reference_id, account.user_id, organization.org_id,
+      SELECT replace(account.id::text, '-', '') AS id, account.reference_id AS access_token_reference_id, account.user_id, organization.org_id,
              organization.connector AS emr, account.status, iso(account.linked_at) AS linked_at,
              (SELECT json_build_object('job_id', job.id, 'status', job.state,
                        'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)),
@@ -87,5 +87,9 @@ export async function listLinkedAccounts(
        ${account_id === undefined ? sql`` : sql`WHERE account.id = ${account_id}`}
        ORDER BY account.linked_at, account.id`,
   );
-  return rows.map((row) => ({ ...row, emr_name: requireConnector(ctx, row.emr).display_name }));
+  return rows.map(({ id, ...row }) => ({
+    ...row,
+    emr_name: requireConnector(ctx, row.emr).display_name,
+    practice_page_url: `${ctx.base_url}/practice#account=${id}`,
+  }));
 }

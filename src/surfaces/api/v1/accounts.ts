@@ -38,6 +38,7 @@ export const accountsList = endpoint({
         linked_at: '2026-03-02T15:04:05.000Z',
         last_sync: { job_id: 1042, status: 'succeeded', at: '2026-03-02T15:04:09.000Z', emr_requests: 48 },
         waiting_jobs: 0,
+        practice_page_url: 'https://chartwire.example.org/practice#account=01a1c5f0a4e87b21b3d94c6f7a8e9012',
       })),
     },
   },
