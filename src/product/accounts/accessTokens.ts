@@ -74,8 +74,8 @@ export async function listLinkedAccounts(
   const rows = await ctx.db.search<Omit<LinkedAccount, 'emr_name' | 'practice_page_url'> & { id: string }>(
     client_id,
     (sql) => sql`
-      SELECT replace(account.id::text, '-', '') AS id, account.reference_id AS access_token_reference_id, account.user_id, organization.org_id,
-             organization.connector AS emr, account.status, iso(account.linked_at) AS linked_at,
+      SELECT replace(account.id::text, '-', '') AS id, account.reference_id AS access_token_reference_id,
+             account.user_id, organization.org_id, organization.connector AS emr, account.status, iso(account.linked_at) AS linked_at,
              (SELECT json_build_object('job_id', job.id, 'status', job.state,
                        'at', iso(coalesce(job.finished_at, job.started_at, job.created_at)),
                        'emr_requests', coalesce(job.emr_requests, 0))

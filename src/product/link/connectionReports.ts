@@ -116,8 +116,8 @@ export async function listFailedLinks(
 }
 
 /**
- * The same for all clients, of links that have failed for so long. `system`: what the caller has open, because another
- * connection could be waited for in vain.
+ * The same for all clients, of links that have failed for so long. `system`: the caller's transaction, because waiting
+ * for another connection could deadlock.
  */
 export async function listAllFailedLinks(
   system: Query,

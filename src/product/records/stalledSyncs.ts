@@ -53,7 +53,7 @@ export function listStalledSyncs(db: Database, client_id: string): Promise<Stall
   );
 }
 
-/** The same for all clients. `system`: what the caller has open, because another connection could be waited for in vain. */
+/** The same for all clients. `system`: the caller's transaction, because waiting for another connection could deadlock. */
 export async function listAllStalledSyncs(
   system: Query,
   db: Database,
