@@ -186,6 +186,8 @@ test(row('DEC-110'), async () => {
   const frame = await window.start(token);
   // Linked without a page, so nobody has agreed yet.
   await agree(frame);
+  // Its button keeps the focus until the next step is shown.
+  await frame.waitForSelector('.consent', { state: 'detached' });
   await frame.waitForSelector('button[type="submit"]:focus');
   await window.page.keyboard.press('Enter');
   await focused(frame, 'code');
