@@ -145,7 +145,7 @@ export async function attemptSignIn<T>(
   }
 }
 
-/** Stores the report of a failed attempt to link, or to link again. Without it, only operators know less. */
+/** Stores the report of a failed attempt to link, or to link again. A failure to store it does not affect Link. */
 export async function saveFailure(
   ctx: Context,
   { token_hash, purpose: { client_id, account_id } }: UsedLink,

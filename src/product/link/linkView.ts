@@ -38,8 +38,8 @@ export function describeSearch({ org_id, language, callback_url }: AnyPurpose): 
 export type LinkDescription = Awaited<ReturnType<typeof describeLink>>;
 
 /**
- * The same when the person opens Link. At a wrong address nobody can sign in, so that the attempt to link has failed
- * already: operators see its connection report.
+ * The same when the person opens Link. At a wrong address nobody can sign in, so the attempt to link
+ * has already failed, and operators see its connection report.
  */
 export async function openLink(ctx: Context, token: string, purpose: LinkPurpose): Promise<LinkDescription> {
   const at = new Date().toISOString();

@@ -5,7 +5,7 @@ export type StalledSync = {
   organization_id: string;
   org_id: string;
   job_id: number;
-  /** Else it is running. */
+  /** False: it is still running. */
   failed: boolean;
   /** The record kind that it reads or could not read. */
   kind: string | null;

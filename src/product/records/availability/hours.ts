@@ -125,7 +125,7 @@ function byFacility(a: FacilityShifts, b: FacilityShifts): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** A range that is not free, and why. With a visit type if the reason is a rule's. */
+/** A range that is not free, and why. With the rule's visit type, if a rule is the reason. */
 export type Exclusion = readonly [reason: Reason, range: Range, visit_type?: string];
 
 /** Working time at one facility on one day. */

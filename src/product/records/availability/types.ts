@@ -105,7 +105,7 @@ export type Explanation = {
   range_start: string;
   range_end: string;
   reason: Reason;
-  /** Of the rule, if the reason is one's. */
+  /** The rule's visit type, if a rule is the reason. */
   visit_type: string | null;
 };
 

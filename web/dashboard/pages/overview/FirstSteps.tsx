@@ -131,7 +131,7 @@ function ReceiveEvent({ event, enabled, waits }: { event: Steps['event']; enable
   const { may } = useSession();
   const receiver = useQuery('receiver.get', { client_id }, { live: ['events'] });
   if (!may('operator')) return null;
-  // As high as what follows.
+  // The same height as what replaces it.
   if (receiver.data === undefined) {
     return (
       <Button size="sm" variant="default" disabled>

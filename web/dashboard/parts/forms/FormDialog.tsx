@@ -48,7 +48,7 @@ export function FormDialog<Result>(props: Props<Result>) {
     onClose: () => onOpenChange?.(false),
   });
   useOpenDialog(name, open);
-  // A dialog that is removed with what it was about gives no focus back.
+  // A dialog that is removed with the record it is about does not return the focus.
   useEffect(() => () => void (used.current && setTimeout(keepFocusInPage)), []);
   const { mutate, reset, data, error, isPending } = useAction<FormData, Result>(action);
   const leave = () => {
@@ -124,7 +124,7 @@ export function FormDialog<Result>(props: Props<Result>) {
   );
 }
 
-/** After it, the dialog has given the focus back, which it does 10 ms after it closed. */
+/** By then the dialog has returned the focus, which it does 10 ms after closing. */
 const focus_return_ms = 50;
 
 /** The button that opened the dialog may be gone. */
